@@ -123,4 +123,8 @@ def make_policy(
         from alloc.checked import checked_policy
 
         policy = checked_policy(policy)
+    if topology.islands is not None:
+        from alloc.islands import Islands
+
+        return Islands(lambda: policy.from_config(topology, rng, parameters or {}))
     return policy.from_config(topology, rng, parameters or {})

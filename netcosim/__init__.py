@@ -26,19 +26,21 @@ if TYPE_CHECKING:
     from cosim.run_times.live import Live, LiveJob
     from netcosim.archive.extract import archive_of
     from netcosim.catalogue import describe, entries
+    from netcosim.config.config import Config
     from netcosim.config.load import config_from, load_config
     from netcosim.report.policies import policy_table
     from netcosim.runs.cosim import run_cosim
     from netcosim.runs.cosim_tables import result_tables
-    from netcosim.runs.run_result import run
+    from netcosim.runs.run_result import Run, run
     from netcosim.runs.store import Store
     from netcosim.runs.sweep import run_points
-    from netsim.errors import NetcosimError
+    from netsim.errors import ModelWarning, NetcosimError
     from netsim.hierarchy import hierarchy_of
     from netsim.packet.engine import simulate_packets
     from netsim.packet.model import PacketConfig
     from netsim.routing.registry import make_routing
     from netsim.topologies.registry import make_topology, preset
+    from netsim.topology import Topology
     from netsim.traffic import combine
     from patterns.registry import make_pattern
     from queuesim.metrics import summarise
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "alloc.policy": ("Request",),
     "alloc.registry": ("make_policy",),
+    "netcosim.config.config": ("Config",),
     "netcosim.config.load": ("config_from", "load_config"),
     "netcosim.runs.cosim": ("run_cosim",),
     "netcosim.runs.cosim_tables": ("result_tables",),
@@ -58,13 +61,14 @@ _HOMES = {
     "netcosim.runs.sweep": ("run_points",),
     "netcosim.catalogue": ("describe", "entries"),
     "netcosim.report.policies": ("policy_table",),
-    "netcosim.runs.run_result": ("run",),
-    "netsim.errors": ("NetcosimError",),
+    "netcosim.runs.run_result": ("Run", "run"),
+    "netsim.errors": ("ModelWarning", "NetcosimError"),
     "netsim.hierarchy": ("hierarchy_of",),
     "netsim.packet.engine": ("simulate_packets",),
     "netsim.packet.model": ("PacketConfig",),
     "netsim.routing.registry": ("make_routing",),
     "netsim.topologies.registry": ("make_topology", "preset"),
+    "netsim.topology": ("Topology",),
     "netsim.traffic": ("combine",),
     "patterns.registry": ("make_pattern",),
     "cosim.network.communication": ("Communication",),
@@ -79,15 +83,19 @@ _HOMES = {
 
 __all__ = [
     "Communication",
+    "Config",
     "Ensemble",
     "Live",
     "LiveJob",
+    "ModelWarning",
     "NetcosimError",
     "PacketConfig",
     "PlacedJob",
     "Request",
+    "Run",
     "SharedNetwork",
     "Store",
+    "Topology",
     "__version__",
     "archive_of",
     "combine",

@@ -27,7 +27,7 @@ if _FOREIGN is not None:
 from netcosim.executors.mpi import launched_rank  # noqa: E402
 from netcosim.parser import Parser  # noqa: E402
 from netcosim.stopping import Stopped, close_pipes, open_streams, stoppable  # noqa: E402
-from netsim.errors import ModelWarning, NetcosimError, one_line  # noqa: E402
+from netsim.errors import ModelWarning, NetcosimError, one_line, warning_once  # noqa: E402
 from netsim.limits import memory_bytes, shown_bytes  # noqa: E402
 
 PROGRAM = "netcosim"
@@ -144,7 +144,7 @@ def _show_warning(
 ) -> None:
     """Print a warning: netcosim's as one line."""
     text = warnings.formatwarning(message, category, filename, lineno, line)
-    shown = f"{PROGRAM}: {message}\n" if issubclass(category, ModelWarning) else text
+    shown = f"{PROGRAM}: warning: {message}\n" if issubclass(category, ModelWarning) else text
     (file or sys.stderr).write(shown)
 
 
@@ -155,12 +155,12 @@ def _run(given: Sequence[str]) -> int:
         names_alone = rest[:1] in (["--help"], ["-h"])
         args = build_parser(_needed_commands(rest), options=not names_alone).parse_args(rest)
         # after the parser: --help and --version do without it
+        from netcosim.executors.mpi import launched_rank
         from netsim.plugins import installed_plugins, load_plugin, using
 
-        with using((*installed_plugins(), *map(load_plugin, files))), warnings.catch_warnings():
-            warnings.simplefilter("once", ModelWarning)
-            # commands print this one where their results are
-            warnings.filterwarnings("ignore", r".*: buffer_bytes = \d+ is below", ModelWarning)
+        plugins = (*installed_plugins(), *map(load_plugin, files))
+        with using(plugins), warning_once(), warnings.catch_warnings():
+            warnings.simplefilter("ignore" if launched_rank() else "always", ModelWarning)
             warnings.showwarning = _show_warning
             status: int = args.run(args)
         # Here, so that a closed pipe is noticed where it is handled.

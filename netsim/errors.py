@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+import sys
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 _LONG_WORD = re.compile(r"\S{200,}")
 
@@ -25,7 +29,56 @@ class NetcosimError(ValueError):
 
 
 class ModelWarning(UserWarning):
-    """What is simulated is not what the call may look like."""
+    """What is simulated is not what the call may look like.
+
+    A call raises each once, by `warnings.warn`; the command line prints it as one line.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import netcosim as nc
+    >>> import networkx as nx
+    >>> pair = nx.Graph()
+    >>> pair.add_edge("a", "b", capacity=400)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", nc.ModelWarning)  # stop where a model does not fit
+    ...     try:
+    ...         nc.Topology.from_networkx(pair)
+    ...     except nc.ModelWarning as warning:
+    ...         print(str(warning)[:48])
+    graph: attribute 'capacity' of edges is not read
+    """
+
+
+_PACKAGES = ("netsim", "alloc", "workloads", "patterns", "queuesim", "cosim", "netcosim")
+
+
+_RAISED: ContextVar[set[str] | None] = ContextVar("_RAISED", default=None)
+"""Messages of `warn_of_model` within `warning_once`."""
+
+
+@contextmanager
+def warning_once() -> Iterator[None]:
+    """Raise each `ModelWarning` of the block once, however many of its parts know of it."""
+    token = _RAISED.set(set()) if _RAISED.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _RAISED.reset(token)
+
+
+def warn_of_model(message: str) -> None:
+    """Raise a `ModelWarning` at the line outside of the packages that led to it."""
+    raised = _RAISED.get()
+    if raised is not None:
+        if message in raised:
+            return
+        raised.add(message)
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, ModelWarning, stacklevel=level)
 
 
 def one_line(message: str, most: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,14 @@ from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.short_repr import short_repr
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+_GRAPHS = "netsim.topologies.graph"
+"""A family, and so named: it imports this module."""
 
 
 @short_repr(
@@ -33,6 +39,13 @@ class Topology:
     n_ports+n_routers-1``). Links come in a fixed order: link ``i`` for ``i < n_ports`` is the
     injection link of port ``i`` (port to its router); link ``n_ports + i`` is its ejection link
     (router to port); then the router-to-router links. A cable is two links, one a direction.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> torus: nc.Topology = nc.make_topology("torus", {"dims": [4, 4]})
+    >>> torus.n_nodes, torus.n_routers, torus.kinds
+    (16, 16, ('injection', 'ejection', 'd0+', 'd0-', 'd1+', 'd1-'))
     """
 
     family: str
@@ -71,6 +84,54 @@ class Topology:
     """(n_nodes,) int32 or None. Rail of each node's NIC, where no switch joins the rails. A message
     to another domain and another rail then ends at port 0: the scale-up switch of its receiver
     relays it."""
+    islands: IntArray | None = None
+    """(n_nodes,) int32 or None. Fabric of each node where nothing joins the fabrics, the largest
+    first: no job has nodes of two, and no message goes from one to another."""
+    down: NDArray[np.bool_] | None = None
+    """(n_links,) bool or None. Links between routers that no route may take (`netsim.faults`)."""
+
+    @staticmethod
+    def from_networkx(network: nx.Graph[Any], **parameters: Any) -> Topology:
+        """Build a network from an undirected networkx graph; its nodes are the routers.
+
+        Parameters
+        ----------
+        network : networkx.Graph or MultiGraph
+            Attributes ``nodes`` or ``hosts`` of a router: its compute nodes (default 1, may be 0).
+            Attributes ``bandwidth_Bps`` and ``latency_s`` of an edge, or ``bandwidth`` and
+            ``latency`` with a unit. A `netsim.errors.ModelWarning` reports other numbers.
+        **parameters
+            ``node_bandwidth_Bps``, ``link_bandwidth_Bps``, ``node_latency_s``, ``link_latency_s``
+            for what has no attribute, and ``name``.
+
+        Examples
+        --------
+        >>> import netcosim as nc
+        >>> import networkx as nx
+        >>> ring = nx.cycle_graph(4)
+        >>> nx.set_node_attributes(ring, 2, "hosts")
+        >>> machine = nc.Topology.from_networkx(ring, link_bandwidth_Bps=10**10)
+        >>> machine.n_nodes, machine.n_routers
+        (8, 4)
+        """
+        built: Topology = import_module(_GRAPHS).from_networkx(network, **parameters)
+        return built
+
+    def to_networkx(self) -> nx.MultiGraph[Any]:
+        """Return the routers and cables as a graph, from which `from_networkx` builds the network.
+
+        Routers have the attribute ``nodes``, edges ``bandwidth_Bps``, ``latency_s`` and ``kind``;
+        what the links of nodes have in common are attributes of the graph.
+
+        Examples
+        --------
+        >>> import netcosim as nc
+        >>> network = nc.make_topology("torus", {"dims": [4, 4]}).to_networkx()
+        >>> network.number_of_nodes(), network.number_of_edges(), network.nodes[0]
+        (16, 32, {'nodes': 1})
+        """
+        graph: nx.MultiGraph[Any] = import_module(_GRAPHS).to_networkx(self)
+        return graph
 
     @property
     def n_rails(self) -> int:
@@ -93,6 +154,18 @@ class Topology:
         if self.scale_up is None:
             return np.zeros(len(src_nodes), dtype=np.bool_)
         return np.asarray(self.scale_up[src_nodes] == self.scale_up[dst_nodes])
+
+    @property
+    def largest_island(self) -> int:
+        """Nodes of the largest fabric, which are the first ones; all of them elsewhere."""
+        return self.n_nodes if self.islands is None else int(np.sum(self.islands == 0))
+
+    def need_one_island(self, who: str, nodes: np.ndarray) -> None:
+        """Raise NetcosimError if nodes are in several fabrics that nothing joins."""
+        if self.islands is not None and len(np.unique(self.islands[nodes])) > 1:
+            raise NetcosimError(
+                f"{who} has nodes in several fabrics of {self.name}, which nothing joins"
+            )
 
     @property
     def n_ports(self) -> int:
@@ -125,9 +198,14 @@ class Topology:
             raise NetcosimError(f"no link kind {kind!r} in {self.name}; valid: {self.kinds}")
         return np.asarray(self.link_kind == self.kinds.index(kind))
 
+    def router_links(self) -> LongArray:
+        """Return the links between routers that routes may take, ascending."""
+        links = np.arange(self.first_router_link, self.n_links)
+        return links if self.down is None else links[~self.down[links]]
+
     def router_out_links(self) -> tuple[IntArray, IntArray]:
         """Return the router-to-router links that leave each router as CSR (ptr, link)."""
-        links = np.arange(self.first_router_link, self.n_links, dtype=np.int32)
+        links = self.router_links().astype(np.int32)
         routers = self.link_src[links] - self.n_ports
         order = np.argsort(routers, kind="stable")
         ptr = np.zeros(self.n_routers + 1, dtype=np.int32)
@@ -196,6 +274,7 @@ def build_topology(
     node_names: Sequence[str] = (),
     scale_up: np.ndarray | None = None,
     nic_rail: np.ndarray | None = None,
+    islands: np.ndarray | None = None,
 ) -> Topology:
     """Put nodes, routers and router links into the standard order, checked.
 
@@ -217,6 +296,8 @@ def build_topology(
         Of every node, each another; or empty.
     scale_up, nic_rail : (n_nodes,) int32, optional
         See `Topology`; with at least two ports a node, exactly two for ``nic_rail``.
+    islands : (n_nodes,) int32, optional
+        See `Topology`.
     """
     port_router = np.asarray(port_router, dtype=np.int32)
     n, m = len(port_router), len(router_src)
@@ -271,6 +352,7 @@ def build_topology(
         node_names=tuple(node_names),
         scale_up=scale_up,
         nic_rail=nic_rail,
+        islands=islands,
     )
     for array in (
         port_router,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
-from netsim.errors import ModelWarning, NetcosimError, need_name
+from netsim.errors import NetcosimError, need_name, warn_of_model
 from netsim.kinds import need_array
 from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
@@ -167,7 +166,7 @@ class QueueSetup:
         waits = Dependencies(self.workload) if rules.has_dependencies else None
         if waits is not None and not waits.n_jobs:
             line = f'queue.dependencies = "keep": no job of {self.workload.name} waits for another'
-            warnings.warn(line, ModelWarning, stacklevel=2)
+            warn_of_model(line)
         interruptions = None
         if rules.interrupts:
             interruptions = Interruptions(len(self.workload), rules.checkpoints)

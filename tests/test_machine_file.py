@@ -53,7 +53,9 @@ def test_files_find_their_family(tmp_path: Path) -> None:
             assert f'    family = "{family.name}"' in lines_of(str(path))
     other = tmp_path / "other.txt"
     other.write_text("hello\n")
-    with pytest.raises(nc.NetcosimError, match=r"not a machine's file; those of topology\.conf, "):
+    with pytest.raises(
+        nc.NetcosimError, match=r"not a machine's file; those of graph, topology\.conf, "
+    ):
         lines_of(str(other))
 
 

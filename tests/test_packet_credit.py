@@ -10,7 +10,7 @@ import pytest
 from packet_cases import ENGINES, GBPS, L, R, config, flows, line
 
 from netsim.errors import ModelWarning
-from netsim.packet.credit import buffer_warning, credit_loops, warn_of_small_buffers
+from netsim.packet.credit import buffer_warning, credit_loops, warn_of_buffers
 from netsim.packet.model import PacketConfig
 from netsim.topologies.dragonfly import dragonfly
 
@@ -57,8 +57,8 @@ def test_the_warning_names_kind_bytes_and_rate() -> None:
         "buffer_bytes = 2500 is below the credit round trip of cable links (5000 bytes needed): "
         "one channel carries at most 4e+08 of 1e+09 bytes/s (40 %)"
     )
-    with pytest.warns(ModelWarning, match=r"^.+: buffer_bytes = 2500 is below the credit round"):
-        warn_of_small_buffers(topology, short)
+    with pytest.warns(ModelWarning, match=r"^buffer_bytes = 2500 is below the credit round"):
+        warn_of_buffers(topology, short)
     assert buffer_warning(topology, config(packet=1000, buffer=5000, router_ps=0)) is None
     assert buffer_warning(topology, config(packet=1000, buffer=4999, router_ps=0)) is not None
 

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("netsim", "patterns", "workloads", "alloc", "queuesim", "cosim")
 NO_CONFIG_NAMES_THEM = {
     "AnyRule",  # chooses among other policies, for a decider
+    "Islands",  # a policy on each of several fabrics
     "LearnedAgent",  # needs weights: queue.decider = "FILE.py:CLASS"
     "RuleModel",  # stands for the rules of a site
     "EasySets",  # of Backfill "easy" for policies that place by more than free nodes

@@ -196,10 +196,12 @@ L2 = "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (L2, r"in 2 pieces; switches a, b are not connected"),
         (L2 + "SwitchName=c Switches=a,b,d", r":3: switch 'c' has 'd' below it.* nowhere"),
         (L2 + "SwitchName=a Nodes=n9", r":3: switch 'a' is declared twice"),
-        (L2 + "SwitchName=c Nodes=n3", r":3: node 'n3' is on switch 'c' and on 'b'"),
+        (
+            "BlockName=a Nodes=n[1-3]\nBlockName=c Nodes=n3",
+            r":2: node 'n3' is on block 'c' and on 'a'",
+        ),
         ("SwitchName=a Nodes=n1,n1", r":1: 'a' has 'n1' below it twice"),
         (
             "SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=a",
@@ -216,7 +218,6 @@ L2 = "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\n"
         ("", "no switch and no block is declared"),
         ("# only this", "no switch and no block is declared"),
         ("SwitchName=a \\", ":1: the last line is continued"),
-        (L2 + "BlockName=c Nodes=n9", "declares switches and blocks"),
         ("RingName=a Nodes=n1", ":1: a ring"),
         (
             "BlockName=a Nodes=n1\nBlockSizes=2,6",

@@ -108,7 +108,9 @@ def neighbours(
             found_parts += [(np.empty(0, dtype=np.int64), np.empty(0))] * len(rows)
             continue
         here = study.at(number)
-        if network.routing.random_visits or here is not study:
+        network = side.network_at(float(study.instants_s(name)[number]))
+        changes = side.routing_at is not None
+        if changes or network.routing.random_visits or here is not study:
             known.clear()  # each snapshot has a stream, or places, of its own
         sent: list[tuple[LongArray, FloatArray]] = []
         for row in rows.tolist():

@@ -27,6 +27,7 @@ from queuesim.result import QueueResult, Rows
 
 if TYPE_CHECKING:
     from cosim.network.gateways import GatewayIo
+    from netsim.routing.base import Routing
 
 FloatArray = NDArray[np.float64]
 LongArray = NDArray[np.int64]
@@ -107,6 +108,15 @@ class Side:
     jobs are placed anew."""
     silent: NDArray[np.bool_] | None = None
     """(n_jobs,) bool. Jobs that only compute; none by default."""
+    routing_at: Callable[[float], Routing] | None = None
+    """The routing at a time of the queue, for networks with links that are slow or down for a
+    while."""
+
+    def network_at(self, time_s: float) -> SharedNetwork:
+        """Return the network of a time."""
+        if self.routing_at is None:
+            return self.network
+        return replace(self.network, routing=self.routing_at(time_s))
 
     def running(self, time_s: float) -> list[int]:
         """Return the jobs of more than one node (by index) that run and send at an instant."""

@@ -151,7 +151,8 @@ class Stretching:
 
         The routing's stream is the snapshot's number, on every side.
         """
-        running, network = self.running(name, number), self.study.sides[name].network
+        running, instant_s = self.running(name, number), self.study.instants_s(name)[number]
+        network = self.study.sides[name].network_at(float(instant_s))
         if not running:
             return None
         jobs = [self.job(name, index) for index in running]

@@ -23,7 +23,6 @@ from cosim.network.placed_job import PlacedJob as PlacedJob
 from cosim.network.placed_job import SharedNetwork as SharedNetwork
 from netsim.errors import NetcosimError
 from netsim.kinds import need_array, need_kinds, need_real
-from netsim.packet.credit import warn_of_small_buffers
 from netsim.packet.model import to_ps
 from netsim.routing.base import Routing
 from netsim.short_repr import short_repr
@@ -125,7 +124,6 @@ class Ensemble:
         from netsim.packet.engine import simulate_packets  # its kernels take a while to import
 
         need_int("packets", "stream", stream, 0)
-        warn_of_small_buffers(self.routing.topology, self.network.packet)
         traffic = self._traffic([job.iterations for job in self.jobs])
         rng = self._routing_rng(stream)
         result = simulate_packets(

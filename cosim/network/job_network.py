@@ -48,6 +48,10 @@ class JobNetwork:
         if named != wanted:
             raise NetcosimError(f"communications {named} for a mix of {wanted}; give one each")
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without `loads`, which refers to this network."""
+        return {name: value for name, value in vars(self).items() if name != "loads"}
+
     @cached_property
     def loads(self) -> JobLoads:
         """Loads of placed jobs: routes and messages shared by all runs on it."""
@@ -77,6 +81,10 @@ class JobLoads:
         self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()
         self._n_cached = 0
         self._with_randomness = lru_cache(maxsize=_CACHED_SITUATIONS)(self._made)
+
+    def __reduce__(self) -> tuple[type[JobLoads], tuple[Senders]]:
+        """Pickle it without what is cached."""
+        return JobLoads, (self.network,)
 
     def rank_node(self, situation: Situation) -> NDArray[np.int32]:
         """Return the node of every rank, (n_ranks,) int32."""

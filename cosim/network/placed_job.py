@@ -153,6 +153,7 @@ class SharedNetwork:
 
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
         """Return the node of each of the job's ranks, (n_ranks,) int32."""
+        self.routing.topology.need_one_island(f"job {job.job_id}", job.nodes)
         name, rails = job.task_mapping or self.task_mapping, gpus_per_server(self.routing.topology)
         mapping = job_streams(self.seed, job.sent_id).mapping
         return map_ranks(name, job.nodes, self.ranks_per_node, mapping, rails)

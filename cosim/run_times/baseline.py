@@ -132,7 +132,7 @@ class Baseline:
                 return [self._situation(job, placement, own_links)]
         shared = self._network.shared
         rng = np.random.default_rng([shared.seed, n_nodes])
-        all_nodes = shared.routing.topology.n_nodes
+        all_nodes = shared.routing.topology.largest_island
         return [
             self._situation(
                 job, Placement(0, rng.permutation(all_nodes)[:n_nodes].astype(np.int32)), False

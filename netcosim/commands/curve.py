@@ -13,7 +13,6 @@ in place of [curve]. Points that the folder's store holds are not computed again
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,9 +89,8 @@ def _loads(args: argparse.Namespace) -> Sequence[float]:
 def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     from netcosim.announce import compile_kernels
     from netcosim.config.machine import build_machine
-    from netcosim.executors.mpi import launched_rank
     from netcosim.kernel_parts import CROSSBARS, PACKETS
-    from netsim.packet.credit import buffer_warning
+    from netsim.packet.credit import warn_of_buffers
     from netsim.packet.routing_tables import tables_class
 
     if args.measured and args.collective is None:
@@ -102,9 +100,7 @@ def _run(config: CurveConfig, path: Path, args: argparse.Namespace) -> int:
     machine = build_machine(config.machine)
     part = PACKETS[tables_class(machine.routing, machine.packets).__name__]
     compile_kernels([part, *([CROSSBARS] if machine.packets.input_queued else [])])
-    warning = buffer_warning(machine.topology, machine.packets)
-    if warning is not None and launched_rank() == 0:
-        print(f"netcosim: warning: {warning}", file=sys.stderr)
+    warn_of_buffers(machine.topology, machine.packets)
     curve = _bandwidth if args.collective is not None else _latency
     return curve(config, machine.topology, out, args)
 

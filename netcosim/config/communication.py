@@ -296,5 +296,6 @@ else:
         "CommunicationSection",
         __base__=_CommunicationKeys,
         __doc__=_CommunicationKeys.__doc__,
+        __module__=__name__,
         **{_FROM: (_MixName, _MIX)},
     )

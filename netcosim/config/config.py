@@ -302,12 +302,30 @@ _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
     *("queue.run_time_model", "run.seed", "run.snapshots"),
 )
 class Config(Section):
-    """A whole config; see `netcosim.config.load` for reading one.
+    """A whole config, which `netcosim.config_from` and `netcosim.load_config` return.
+
+    Its sections are attributes with the keys of a file, in SI units; nothing can be changed. It can
+    be pickled.
 
     ``plugins`` are Python files or modules that add names (`netsim.plugins`); code that uses a
     config that has some does it inside of `plugged`.
 
     ``reference`` has dotted keys; `relative_to` is what they resolve to.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> config: nc.Config = nc.config_from(
+    ...     {
+    ...         "machine": {"preset": "dragonfly-272"},
+    ...         "workload": {"synthetic": {"n_jobs": 200, "mean_nodes": 14}},
+    ...         "queue": {"policies": ["rdn"]},
+    ...     }
+    ... )
+    >>> config.queue.backfill, config.run.snapshots
+    ('easy', 10)
+    >>> nc.config_from(config.resolved()) == config
+    True
     """
 
     machine: MachineSection
@@ -395,6 +413,25 @@ class Config(Section):
                 raise ConfigError("run.placed", self.run.placed, message)
         return self
 
+    @model_validator(mode="after")
+    def _faults_are_measured(self) -> Config:
+        faults, named = self.machine.faults, self.queue.run_time_model
+        if not faults:
+            return self
+        message = ""
+        if RUNTIME_MODELS[named].solves_flows:
+            message = f'run_time_model = "{named}" has one network for the entire queue; "measured"'
+        elif self.run.snapshots and self.run.measure != "stretch":
+            message = f'measure = "{self.run.measure}" has one network for all snapshots; "stretch"'
+        if message:
+            message += " measures each snapshot with the faults of its time"
+        isolating = [name for name in self.queue.policies if POLICIES[name].isolates]
+        if any(not fault.speed for fault in faults) and isolating:
+            message = f"policy {isolating[0]} keeps jobs to links, which may be down (speed = 0)"
+        if message:
+            raise ConfigError("machine.faults", None, message)
+        return self
+
     def resolved(self) -> dict[str, Any]:
         """Return the config as plain types in SI units, defaults filled in.
 
@@ -419,9 +456,21 @@ class Config(Section):
         config._reference = reference
         return config
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the content: the classes of its tables exist only in this process."""
+        return _restored, (self.resolved(), self._reference)
+
     def plugged(self) -> AbstractContextManager[object]:
         """Return a context in which the entries of the config's plug-ins are registered."""
         return using(map(pinned_plugin, self.plugins))
+
+
+def _restored(content: Mapping[str, Any], reference: Reference[Config] | None) -> Config:
+    """Return the config of a pickle."""
+    with using(map(pinned_plugin, content.get("plugins", ()))):
+        config = config_class(content.get("policies", ())).model_validate(content)
+    config._reference = reference
+    return config
 
 
 def config_class(tables: Collection[str] | None = None) -> type[Config]:

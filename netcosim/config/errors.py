@@ -30,6 +30,10 @@ class ConfigError(NetcosimError):
         shown = "" if value is None else f"{show(value)}; "
         super().__init__(f"key {key}: {shown}{message}")
 
+    def __reduce__(self) -> tuple[type[ConfigError], tuple[str, object, str]]:
+        """Pickle what it was built from: process pools return exceptions."""
+        return ConfigError, (self.key, self.value, self.message)
+
 
 def show(value: object) -> str:
     """Format a value as a config has it, on one line and not too long."""

@@ -175,7 +175,7 @@ def with_keys(name: str, section: type[Section], declared: Mapping[str, Paramete
     """Return a section with more keys, as a function or dataclass declares its parameters."""
     keys = model_from(name, declared, config_kind)
     fields: dict[str, Any] = {key: (f.annotation, f) for key, f in keys.model_fields.items()}
-    return create_model(name, __base__=section, **fields)
+    return create_model(name, __base__=section, __module__=section.__module__, **fields)
 
 
 Whole = Annotated[int, Strict()]

@@ -140,6 +140,11 @@ def _list_keys(raw: Mapping[str, Any]) -> set[str]:
     keys |= list_parameters()
     keys |= {key.replace("machine.", "machine.parameters.") for key in list_parameters()}
     keys |= {f"reference.{key}" for key in keys}
+    machine = raw.get("machine")
+    faults = machine.get("faults") if isinstance(machine, Mapping) else None
+    keys |= {
+        f"machine.faults.{i}.link" for i in range(len(faults) if isinstance(faults, list) else 0)
+    }
     communication = raw.get("communication")
     mix = communication.get("mix") if isinstance(communication, Mapping) else None
     entries = mix if isinstance(mix, list) else []

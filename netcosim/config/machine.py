@@ -14,8 +14,9 @@ from pydantic import Field, field_validator, model_validator
 
 from netcosim.config.errors import ConfigError
 from netcosim.config.fields import Section, Text, all_finite, quantity, with_keys
-from netcosim.config.read_if import ReadByKey, if_link_read, if_sent
+from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_link_read, if_sent
 from netsim.errors import NetcosimError, meant, near, unknown_name
+from netsim.faults import Fault, links_of, with_faults
 from netsim.inputs import checked_path, input_file, is_input
 from netsim.packet.model import PacketConfig
 from netsim.packet.presets import PACKET_PRESETS, with_packet_preset
@@ -111,6 +112,25 @@ class MachineNames(Section):
     )
 
 
+class _FaultKeys(Section):
+    """A table of ``[[machine.faults]]``, whose keys `netsim.faults.Fault` declares."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _FaultKeys:
+        self.fault()
+        return self
+
+    def fault(self) -> Fault:
+        """Return the fault."""
+        return Fault(**self.model_dump())
+
+
+if TYPE_CHECKING:
+    FaultSection = _FaultKeys
+else:
+    FaultSection = with_keys("FaultSection", _FaultKeys, parameters_of(Fault))
+
+
 class MachineSection(Section):
     """``[machine]``: a preset or a family with its parameters, the routing, the packets.
 
@@ -119,7 +139,7 @@ class MachineSection(Section):
     ``routing_parameters`` are those of the routing, also in ``[machine]``.
     """
 
-    added = ("power",)
+    added = ("power", "faults")
     family: Annotated[Text, NamesIn(FAMILIES)] = Field(
         description="topology family; its parameters are keys of [machine] too",
         examples=["fattree"],
@@ -136,6 +156,9 @@ class MachineSection(Section):
         default=None,
         description="power of nodes, switches and links; its table, which may be empty, adds the "
         "energy of each policy to the results ([energy](observables.md#energy))",
+    )
+    faults: Annotated[tuple[FaultSection, ...], IF_MEASURED] = Field(
+        default=(), description="links that are slow or down for a while"
     )
 
     @field_validator("parameters")
@@ -362,15 +385,42 @@ class BuiltMachine:
     @cached_property
     def routing(self) -> Routing:
         """The routing, built on first access: a queue alone needs none."""
+        return self._routed(self.topology)
+
+    def _routed(self, topology: Topology) -> Routing:
         section = self.section
-        return make_routing(self.topology, section.routing, section.routing_parameters)
+        return make_routing(topology, section.routing, section.routing_parameters)
+
+    @cached_property
+    def _by_faults(self) -> dict[tuple[Fault, ...], Routing]:
+        return {(): self.routing}
+
+    def faults_at(self, time_s: float) -> tuple[Fault, ...]:
+        """Return the faults of links that hold at a time of the queue."""
+        faults = (section.fault() for section in self.section.faults)
+        return tuple(fault for fault in faults if fault.holds(time_s))
+
+    def routing_at(self, time_s: float) -> Routing:
+        """Return the routing on the network of a time of the queue, with its faults."""
+        faults = self.faults_at(time_s)
+        if faults not in self._by_faults:
+            try:
+                self._by_faults[faults] = self._routed(with_faults(self.topology, faults))
+            except NetcosimError as error:
+                raise ConfigError("machine.faults", None, str(error)) from None
+        return self._by_faults[faults]
 
 
 def build_machine(section: MachineSection) -> BuiltMachine:
-    """Build the network of ``[machine]``."""
+    """Build the network of ``[machine]``, whose faults must name links that it has."""
     parameters = {
         name: checked_path(value) if is_input(value) else value
         for name, value in section.parameters.items()
     }
     topology = make_topology(section.family, parameters)
+    for one in section.faults:
+        try:
+            links_of(topology, one.fault())
+        except NetcosimError as error:
+            raise ConfigError("machine.faults", None, str(error)) from None
     return BuiltMachine(section, topology, PacketConfig(**section.packet.model_dump()))

@@ -22,6 +22,7 @@ Schema = dict[str, Any]
 _SECTION = {
     "": "top level, before the first section",
     "communication.mix": "[[communication.mix]], once for each kind of job",
+    "machine.faults": "[[machine.faults]], once for each fault of a link",
     "queue.partitions": "[[queue.partitions]], once for each partition",
 }
 _LEFT_OUT = ("machine.parameters", "machine.routing_parameters")

@@ -189,6 +189,8 @@ def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfi
             if name not in valid:
                 problem = str(unknown_name(f"routing for {config.machine.family}", name, valid))
                 raise ConfigError("curve.routings", None, problem)
+    if config.machine.faults:
+        raise ConfigError("machine.faults", None, "a curve is of no time; leave it out")
     if config.curve.routings and config.machine.routing is not None:
         problem = "routing is set in [machine] and routings in [curve]; set only one of them"
         raise ConfigError("curve.routings", None, problem)

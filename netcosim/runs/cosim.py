@@ -45,8 +45,9 @@ from netcosim.runs.outcome import PointResult
 from netcosim.runs.reference import Reference
 from netcosim.runs.reporter import Notice, ProgressReporter
 from netcosim.runs.run_context import RunContext, run_context
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, warn_of_model, warning_once
 from netsim.kinds import FUNCTION, NONE, need_kinds
+from netsim.packet.credit import warn_of_buffers
 from netsim.topologies.registry import family_of
 from queuesim.result import QueueResult
 from queuesim.runtime import AsLogged, RunTimeModel
@@ -103,13 +104,19 @@ def run_cosim(
     need_kinds("run_cosim", {"config": (config, Config), "jobs": (jobs, (Workload, NONE))})
     for what, value in (("progress", progress), ("notice", notice)):
         need_kinds("run_cosim", {what: (value, (FUNCTION, NONE))})
-    with config.plugged():
-        return _run(
+    with config.plugged(), warning_once():
+        result = _run(
             config,
             ProgressReporter(progress, notice),
             SerialExecutor() if runner is None else runner,
             jobs,
         )
+        if config.queue.run_time_model == "coupled-flow":
+            from cosim.run_times.flow_errors import flow_warnings
+
+            for line in flow_warnings(result.machine.routing, result.flow_classes):
+                warn_of_model(line)
+    return result
 
 
 def _run(
@@ -119,6 +126,9 @@ def _run(
     machine = here.machine.topology
     for line in family_of(machine).notes(machine):
         reporter.notify(line)
+    # also for packets that other processes send
+    if config.run.snapshots or "run.threads" in RUNTIME_MODELS[config.queue.run_time_model].reads:
+        warn_of_buffers(machine, here.machine.packets)
     if reference.elsewhere is None:
         return _Loop(here, reference, reporter, runner).result()
     # measured with those that are compared with it, not by itself
@@ -294,6 +304,7 @@ class _Loop:
             sides = {self.reference.column: own[self.reference.policy], **sides}
         study = self.study = self.context.study(sides, self.reference.column)
         near = ahead == 1 and self.context.config.run.keep == "all"
+        self.reporter.notify(self.context.faults_seen(study))
         self.reporter.notify(self.context.packet_cost(study, ahead))
         with self.reporter.step("packets, ", share / 2 if near else share) as report:
             runner = _in_round(self.runner, again)

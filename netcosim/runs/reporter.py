@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cosim.measuring.tasks import Progress
 
+LOGGER = logging.getLogger("netcosim")
+"""Logs notices at INFO and the steps of a run at DEBUG; silent unless logging is configured."""
 Notice = Callable[[str], None]
 """Called with a line that the user should read before a long step begins."""
 
@@ -39,6 +42,7 @@ class ProgressReporter:
     def step(self, what: str, share: float = 1.0) -> Iterator[Progress]:
         """Yield the progress of a step, which takes a share of what is left of the run."""
         begun, part = self.done, share * (self.end - self.done)
+        LOGGER.debug("%.0f %%, %s", 100 * begun, f"{self.what}{what}".rstrip(", "))
 
         def report(more: str, done: float) -> None:
             if self.progress is not None:
@@ -48,6 +52,9 @@ class ProgressReporter:
         self.done = begun + part
 
     def notify(self, line: str | None) -> None:
-        """Pass a line on, if there is one."""
-        if line is not None and self.notice is not None:
+        """Log a line and pass it on, if there is one."""
+        if line is None:
+            return
+        LOGGER.info(line)
+        if self.notice is not None:
             self.notice(line)

@@ -118,6 +118,7 @@ class RunContext:
     def sides(self, schedules: Mapping[str, QueueResult]) -> dict[str, Side]:
         """Return schedules on this network."""
         silent = self.mix.silent(self.queues.jobs)
+        routing_at = self.machine.routing_at if self.config.machine.faults else None
         return {
             name: Side(
                 result,
@@ -125,9 +126,21 @@ class RunContext:
                 POLICIES[name].isolates,
                 partial(self.queues.empty, name),
                 silent if silent.any() else None,
+                routing_at,
             )
             for name, result in schedules.items()
         }
+
+    def faults_seen(self, study: Study) -> str | None:
+        """Return a note on how many snapshots have faults of links; None without faults."""
+        if not self.config.machine.faults:
+            return None
+        seen = {
+            name: sum(bool(self.machine.faults_at(t)) for t in study.instants_s(name).tolist())
+            for name in study.sides
+        }
+        counts = ", ".join(f"{count} under {name}" for name, count in seen.items())
+        return f"faults of links: of {study.n_snapshots} snapshots {counts} have some"
 
     def study(self, sides: Mapping[str, Side], reference: str) -> Study:
         """Return what is to be measured of schedules."""
@@ -167,6 +180,8 @@ class RunContext:
 def run_context(config: Config, jobs: Workload | None = None) -> RunContext:
     """Build the context of a config, with its own jobs or with others."""
     machine = build_machine(config.machine)
+    for fault in config.machine.faults:
+        machine.routing_at(fault.from_s)  # refuses what cuts nodes off before anything runs
     queues = queues_of(config, machine.topology, jobs)
     mix = _mix(config.communication)
     queues = replace(queues, jobs=mix.noted(queues.jobs), with_traffic=mix.with_traffic)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +18,6 @@ from netcosim.runs.queue_intervals import RESAMPLES, redrawn, why_not_redrawn, w
 from netcosim.runs.store import Rows, Store
 from netcosim.runs.tasks import stored_tasks
 from netcosim.study.results import PAGE_FILE, put_point, results_in
-from netsim.packet.credit import buffer_warning
 from netsim.units import format_quantity
 
 _QUEUED_JOB_S, _LONG_S = 2e-6, 10.0
@@ -88,14 +86,6 @@ def run_and_report(
     from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.verdict import findings, run_recommendation
 
-    warnings = [buffer_warning(result.machine.topology, result.machine.packets)]
-    if config.queue.run_time_model == "coupled-flow":
-        from cosim.run_times.flow_errors import flow_warnings
-
-        warnings += flow_warnings(result.machine.routing, result.flow_classes)
-    for warning in warnings:
-        if warning is not None:
-            print(f"netcosim: warning: {warning}", file=sys.stderr)
     # last, because a reader that has gone away must not cost the results
     answer = run_recommendation(tables, config.run.snapshots, seconds)
     print("\n".join([*answer.lines(), "", print_table(policy_rows(tables))]))

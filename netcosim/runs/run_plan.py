@@ -90,7 +90,8 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
     context, reference = run_context(config), config.relative_to
     queues, starts_program = context.queues, isinstance(config.queue.decider, Program)
     if starts_program:
-        queues = replace(queues, section=queues.section.model_copy(update={"decider": None}))
+        undecided = queues.section.model_copy(update={"decider": None})
+        queues = replace(queues, config=queues.config.model_copy(update={"queue": undecided}))
     policies, section = config.queue.policies, config.run
     began = time.perf_counter()
     schedule = queues.under(policies[0])

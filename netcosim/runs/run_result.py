@@ -57,7 +57,28 @@ class Plot:
 
 
 class Run(CosimResult):
-    """A `CosimResult` with its tables as data frames, and its figures."""
+    """What `netcosim.run` returns: a `CosimResult` with tables as data frames, and figures.
+
+    It can be pickled, so that a pool of processes returns it.
+
+    Examples
+    --------
+    >>> import netcosim as nc
+    >>> import pickle
+    >>> result: nc.Run = nc.run(
+    ...     {
+    ...         "machine": {"family": "torus", "dims": [16]},
+    ...         "workload": {"synthetic": {"n_jobs": 20, "mean_nodes": 2}},
+    ...         "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+    ...         "run": {"snapshots": 0},
+    ...     }
+    ... )
+    >>> "policies" in result.tables, "gantt-baseline" in result.figures
+    (True, True)
+    >>> again = pickle.loads(pickle.dumps(result))
+    >>> again.tables["policies"].equals(result.tables["policies"])
+    True
+    """
 
     @cached_property
     def _rows(self) -> dict[str, Rows]:

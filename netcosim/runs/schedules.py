@@ -51,7 +51,7 @@ Count = Callable[[int, int], None]
 class Queues:
     """A machine and its jobs, which wait for a policy."""
 
-    section: QueueSection
+    config: Config
     topology: Topology
     jobs: Workload
     """Every policy gets the same: those that all of them can place."""
@@ -60,17 +60,24 @@ class Queues:
     order: Order
     rules: Rules
     draws: Draws
-    tables: PolicyTables
-    """Parameters of the policies."""
-    gateway_hosts: str | None
-    """Host list of the nodes that no job gets."""
     with_traffic: Callable[[Workload, np.random.Generator], Workload] | None = None
     """Adds to jobs what they send, as `cosim.network.mix.CommunicationMix.with_traffic`."""
+
+    @property
+    def section(self) -> QueueSection:
+        """Keys of the queue."""
+        return self.config.queue
+
+    @property
+    def tables(self) -> PolicyTables:
+        """Parameters of the policies."""
+        return self.config.policies
 
     @cached_property
     def gateways(self) -> NDArray[np.int32]:
         """Nodes that no job gets."""
-        hosts = self.gateway_hosts
+        io = self.config.communication.io
+        hosts = None if io is None else io.gateways
         if hosts is None:
             return np.empty(0, np.int32)
         from cosim.network.gateways import gateway_nodes
@@ -284,17 +291,14 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         # a log's clock may begin long before its first job
         jobs = jobs if source.log is None else from_zero(jobs)
     order, rules = setup_of(config.queue, source.history)
-    io = config.communication.io
     queues = Queues(
-        config.queue,
+        config,
         topology,
         jobs,
         ESTIMATES[config.queue.estimates].after(source.history),
         order,
         rules,
         draws,
-        config.policies,
-        None if io is None else io.gateways,
     )
     return queues.prepared(source.larger_jobs == "drop")
 

@@ -79,6 +79,11 @@ def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> No
     crossing = np.flatnonzero(group_of_send != np.asarray(traffic.rank_group)[program.send_dst])
     if len(crossing):
         raise NetcosimError(f"traffic: message {crossing[0]} goes from one group to another")
+    if topology.islands is not None:
+        node = np.asarray(traffic.rank_node)
+        ends = np.stack([node[program.send_src()], node[program.send_dst]])
+        for message in np.flatnonzero(np.diff(topology.islands[ends], axis=0)[0])[:1].tolist():
+            topology.need_one_island(f"traffic: message {message}", ends[:, message])
     for start_s in traffic.start_s:
         if not (math.isfinite(start_s) and start_s >= 0):
             raise NetcosimError(f"traffic: start_s has {start_s}; it must be >= 0")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
-from netsim.errors import ModelWarning
+from netsim.errors import warn_of_model
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
 from netsim.topology import Topology
 
@@ -78,7 +77,6 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     return tuple(worst)
 
 
-@lru_cache(maxsize=4)
 def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:
     """Return one line that names the link kind whose rate the buffer limits most; None if none.
 
@@ -96,8 +94,13 @@ def buffer_warning(topology: Topology, config: PacketConfig) -> str | None:
     )
 
 
-def warn_of_small_buffers(topology: Topology, config: PacketConfig) -> None:
-    """Issue `buffer_warning`, if there is one, as a ModelWarning; commands print it themselves."""
-    text = buffer_warning(topology, config)
-    if text is not None:
-        warnings.warn(f"{topology.name}: {text}", ModelWarning, stacklevel=3)
+_KNOWN: WeakKeyDictionary[Topology, dict[PacketConfig, str | None]] = WeakKeyDictionary()
+
+
+def warn_of_buffers(topology: Topology, config: PacketConfig) -> None:
+    """Raise `buffer_warning` as a `netsim.errors.ModelWarning`."""
+    known = _KNOWN.setdefault(topology, {})
+    if config not in known:
+        known[config] = buffer_warning(topology, config)
+    if (message := known[config]) is not None:
+        warn_of_model(message)

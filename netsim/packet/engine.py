@@ -24,6 +24,7 @@ from netsim.packet.checks import (
     check_size,
     packets_of,
 )
+from netsim.packet.credit import warn_of_buffers
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.routing_tables import kernel_tables, tables_class
@@ -116,6 +117,7 @@ def simulate_packets(
     check_priorities(routing, traffic, config)
     check_channels(routing, config)
     check_memory(routing, traffic, config, record_messages)
+    warn_of_buffers(routing.topology, config)
     if routing.pin is not None:
         from netsim.routing.pinned import pinned_for
 

@@ -338,15 +338,22 @@ def equal_cost_routing(
 
 
 ROUTINGS = (
-    RoutingEntry("min-hop", "static shortest paths, dealt out by destination", (), min_hop_routing),
+    RoutingEntry(
+        *("min-hop", "static shortest paths, dealt out by destination", (), min_hop_routing),
+        avoids_down=True,
+    ),
     RoutingEntry(
         "adaptive-shortest-path",
         "least loaded link on a shortest path, ties at random",
         (),
         adaptive_shortest_path_routing,
+        avoids_down=True,
     ),
-    RoutingEntry("ecmp", "shortest path by a hash of the flow", SWITCHED, ecmp_routing),
     RoutingEntry(
-        "spray", "random link on a shortest path for each packet", SWITCHED, spray_routing
+        *("ecmp", "shortest path by a hash of the flow", SWITCHED, ecmp_routing), avoids_down=True
+    ),
+    RoutingEntry(
+        *("spray", "random link on a shortest path for each packet", SWITCHED, spray_routing),
+        avoids_down=True,
     ),
 )

@@ -120,6 +120,19 @@ class Routing:
     def __post_init__(self) -> None:
         object.__setattr__(self, "choose", _naming(self.name, self.choose))
 
+    def __getstate__(self) -> tuple[dict[str, object], bytes]:
+        """Return the state with its functions by value: most are local to what built them."""
+        import cloudpickle
+
+        functions = {name: getattr(self, name) for name in ("choices", "choose", "pin")}
+        return {**vars(self), **dict.fromkeys(functions)}, cloudpickle.dumps(functions)
+
+    def __setstate__(self, state: tuple[dict[str, object], bytes]) -> None:
+        """Restore the functions."""
+        import cloudpickle
+
+        self.__dict__.update(state[0], **cloudpickle.loads(state[1]))
+
     @cached_property
     def pins(self) -> dict[tuple[int, int, int], list[int]]:
         """``key`` of pinned flows at each visit: the place of their link in ``choices``.
@@ -170,6 +183,8 @@ class RoutingEntry:
     build: Callable[..., Routing]
     """``build(topology, parameters by name) -> Routing``; its parameters are declared as described
     in `netsim.parameters`."""
+    avoids_down: bool = False
+    """Whether it finds paths without the links that are down (`Topology.down`)."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from netsim.errors import need_name
+from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
 from netsim.parameters import checked
 from netsim.plugin_entries import given_by
@@ -91,6 +91,12 @@ def make_routing(
     name = default_routing(topology) if name is None else name
     valid = routings_for(topology.family)
     need_name(f"routing for {topology.family}", name, valid)
+    if topology.down is not None and not ROUTINGS[name].avoids_down:
+        others = [other for other in valid if ROUTINGS[other].avoids_down]
+        raise NetcosimError(
+            f"routing {name!r} does not route around links that are down; these do: "
+            f"{', '.join(others)}"
+        )
     build = ROUTINGS[name].build
     routing = build(topology, **checked(f"routing {name}", build, parameters or {}))
     return given_by(ROUTINGS[name], routing, Routing)

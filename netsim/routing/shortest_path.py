@@ -55,9 +55,13 @@ def router_distances(topology: Topology) -> np.ndarray:
         if not new.any():
             break
         reached |= new
-    if distances.min() < 0:
-        a, b = np.argwhere(distances < 0)[0]
-        raise NetcosimError(f"{topology.name}: no path from router {a} to router {b}")
+    # a router without nodes that is cut off by links that are down is on no path
+    need = np.arange(n) if topology.down is None else np.unique(topology.port_router)
+    cut = np.argwhere(distances[np.ix_(need, need)] < 0)
+    if len(cut):
+        a, b = need[cut[0]].tolist()
+        why = "" if topology.down is None else " while links are down"
+        raise NetcosimError(f"{topology.name}: no path from router {a} to router {b}{why}")
     return distances
 
 
@@ -136,5 +140,8 @@ def table_routing(
 
 
 ROUTINGS = (
-    RoutingEntry("shortest-path", "next-hop table, one channel a hop", (), shortest_path_routing),
+    RoutingEntry(
+        *("shortest-path", "next-hop table, one channel a hop", (), shortest_path_routing),
+        avoids_down=True,
+    ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +46,8 @@ from netsim.units import Dimension, parse_quantity
 
 MAX_FILE_BYTES = 1 << 27
 COLUMNS = ("a", "b", "bandwidth", "latency", "count")
+_ALSO = {"source": "a", "src": "a", "from": "a", "target": "b", "dst": "b", "to": "b"}
+"""Other names of columns."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +211,7 @@ def _need_alike(name: str, ports: dict[str, list[tuple[int, int, float]]]) -> No
 def read_cables(path: Path) -> list[CableRow]:
     """Return the lines of the table."""
     lines = csv_cells(path, read_text(path, limit_bytes=MAX_FILE_BYTES).splitlines())
-    header = [column.strip().lower() for column in next(lines, (1, []))[1]]
+    header = _header(next(lines, (1, []))[1])
     unknown = [column for column in header if column not in COLUMNS]
     if unknown or header[:2] != ["a", "b"] or len(set(header)) < len(header):
         raise NetcosimError(
@@ -220,6 +223,11 @@ def read_cables(path: Path) -> list[CableRow]:
         raise NetcosimError(f"{path}: no cable")
     need_size(str(path), "count", 0, 2 * sum(row.count for row in rows))
     return rows
+
+
+def _header(columns: Sequence[str]) -> list[str]:
+    lowered = [column.strip().lower() for column in columns]
+    return [_ALSO.get(column, column) for column in lowered]
 
 
 def _row(where: str, header: list[str], cells: list[str]) -> CableRow:
@@ -251,7 +259,7 @@ def _quantity(where: str, text: str | None, dimension: Dimension) -> float | Non
 
 def looks_like(path: Path, text: str) -> bool:
     """Return whether a file's columns begin with a and b."""
-    header = [column.strip().lower() for column in text.split("\n", 1)[0].split(",")]
+    header = _header(text.split("\n", 1)[0].split(","))
     return header[:2] == ["a", "b"] and set(header) <= set(COLUMNS)
 
 

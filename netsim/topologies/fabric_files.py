@@ -1,8 +1,10 @@
-"""Reader of `ibnetdiscover` output: switches, adapters and links of an InfiniBand fabric.
+"""Readers of InfiniBand fabrics: what `ibnetdiscover`, `ibnetdiscover -p` and `iblinkinfo` print.
 
-A section of a switch begins with ``Switch``, one of an adapter (HCA) with ``Ca``; a line of a port
-gives the port it is connected to, and the width and speed of the link ("4xNDR"). Every link is
-there twice. The description of an adapter is its host's name and its own ("node17 mlx5_0").
+In ibnetdiscover's output a section of a switch begins with ``Switch``, one of an adapter (HCA) with
+``Ca``; a line of a port gives the port it is connected to, and the width and speed of the link
+("4xNDR"). Every link is there twice. The description of an adapter is its host's name and its own
+("node17 mlx5_0"). With ``-g`` the sections of a chassis are together, its adapters twice. Lines of
+``-p`` and of iblinkinfo have a link each.
 """
 
 from __future__ import annotations
@@ -31,14 +33,47 @@ LANE_GBITS = {
 }
 """Specifications of the InfiniBand Trade Association (EDR's 25.78 Gbit/s signal carries 25)."""
 
+_LANE_SIGNAL_GBITS = {
+    "SDR": 2.5,
+    "DDR": 5.0,
+    "QDR": 10.0,
+    "FDR10": 10.3125,
+    "FDR": 14.0625,
+    "EDR": 25.78125,
+    "HDR": 53.125,
+    "NDR": 106.25,
+    "XDR": 212.5,
+}
+"""What iblinkinfo prints of a lane."""
+
 _SECTION = re.compile(r'(Switch|Ca|Rt)\s+(\d+)\s+"([^"]*)"\s*#?\s*(?:"([^"]*)")?')
 _PORT = re.compile(
     r'\[(\d{1,6})\](?:\[ext \d+\])?(?:\([0-9a-fA-F]+\))?\s+"([^"]*)"\[(\d{1,6})\]', re.ASCII
 )
-_SPEED = re.compile(r"\s(\d{1,2})x([A-Z]+\d*)\s*$", re.ASCII)
-_HEADER = re.compile(r"\s*(#.*|\w+=.*)?$")
+_SPEED = re.compile(r"\s(\d{1,2})x([A-Z]+\d*)\s*(?:s=\d+ w=\d+\s*)?$", re.ASCII)
+_HEADER = re.compile(r"\s*(#.*|\w+=.*|Chassis \d+.*|Non-Chassis Nodes.*)?$")
+_STDERR = re.compile(r"\s*(ib\w+: |src/|[\w/.-]+\.c:\d+|[\w/.-]+: (warning|error))", re.I)
+_LIST = re.compile(r"\s*(Switch|Ca|Rt)\s*: 0x[0-9a-f]+ ports \d", re.I)
+_LIST_TEXT = (
+    "a list of nodes without links, as ibnetdiscover -l, ibhosts and ibswitches print; "
+    "ibnetdiscover without -l prints the links"
+)
+_REPORT = re.compile(
+    r"\s*(SW|CA|RT)\s+\d+\s+(\d{1,6})\s+(0x[0-9a-f]+)\s+(\d{1,2})x\s+(\w+)\s+-"
+    r"\s+(SW|CA|RT)\s+\d+\s+(\d{1,6})\s+(0x[0-9a-f]+)\s+\(\s*'(.*)'\s+-\s+'(.*)'\s*\)\s*$",
+    re.ASCII,
+)
+_LINK_INFO = re.compile(
+    r"\s*(?:0x[0-9a-f]+\s+)?(\d{1,6})\s+(\d{1,6})\[[^]]*\]\s*==\((.*)\)==>"
+    r'\s*(?:(\d{1,6})\s+(\d{1,6}))?\[[^]]*\]\s*"([^"]*)"',
+    re.ASCII,
+)
+_LINK_INFO_HEAD = re.compile(r"(Switch|CA|RT):\s*(?:(0x[0-9a-f]+)\s)?\s*(.*?):?\s*$", re.ASCII)
+_LANES = re.compile(r"\s*(\d{1,2})X\s+([0-9.]+) Gbps", re.ASCII)
 _DEVICE = re.compile(r"(HCA-\d+|[a-z]+[a-z0-9]*_?\d+(_\d+)?)$")
 _SYSTEM = re.compile(r"[^;]*;([^:;]+):")
+LINES = (_SECTION, _REPORT, _LINK_INFO, _LIST)
+"""What a file of a fabric has a line of."""
 
 End = tuple[str, int]
 """GUID and port."""
@@ -53,39 +88,119 @@ class Fabric:
     """switches, adapters: Descriptions by GUID, in the order of the file."""
     links: dict[tuple[End, End], int] = field(default_factory=dict)
     """Bytes a second by the two ends of each link."""
+    left_out: int = 0
+    """Lines of other programs, such as warnings at the top."""
+    _joined: dict[End, End] = field(default_factory=dict)
+
+    def add(self, where: str, one: End, other: End, speed_Bps: int) -> None:
+        """Add a link, which may be there twice."""
+        for end, far in ((one, other), (other, one)):
+            if self._joined.setdefault(end, far) != far:
+                raise NetcosimError(f"{where}: port {end[1]} of {end[0]!r} has two links")
+        self.links[min(one, other), max(one, other)] = speed_Bps
 
 
 def read_fabric(path: Path) -> Fabric:
-    """Read what `ibnetdiscover` printed."""
-    fabric, here, joined = Fabric(), None, dict[End, End]()
-    for number, line in enumerate(read_lines(path, limit_bytes=MAX_FILE_BYTES), 1):
-        where = f"{path}:{number}"
+    """Read what `ibnetdiscover` or `iblinkinfo` printed."""
+    lines = [
+        (f"{path}:{number}", line.rstrip())
+        for number, line in enumerate(read_lines(path, limit_bytes=MAX_FILE_BYTES), 1)
+    ]
+    for where, line in lines:
+        if _LIST.match(line):
+            raise NetcosimError(f"{where}: {_LIST_TEXT}")
+    readers = {_SECTION: _read_sections, _REPORT: _read_report, _LINK_INFO: _read_link_info}
+    for pattern, read in readers.items():
+        if any(pattern.match(line) for _, line in lines):
+            fabric = read(lines)
+            break
+    else:
+        fabric = Fabric()
+    if not fabric.switches:
+        raise NetcosimError(f"{path}: no switch; is it what ibnetdiscover prints?")
+    return fabric
+
+
+def _read_sections(lines: list[tuple[str, str]]) -> Fabric:
+    fabric, here, begun = Fabric(), None, False
+    for where, line in lines:
         section = _SECTION.match(line)
         if section is not None:
             kind, _, here, description = section.groups()
             known = {"Switch": fabric.switches, "Ca": fabric.adapters}.get(kind)
             if known is None:
                 here = None
-            elif here in known:
-                raise NetcosimError(f"{where}: {here!r} is there twice")
             else:
                 known[here] = (description or here).strip()
+            begun = True
             continue
         if _HEADER.match(line):
             continue
         port = _PORT.match(line)
         if port is None:
-            raise NetcosimError(f"{where}: {line.strip()[:60]!r} is no line of ibnetdiscover")
-        if here is None:
-            # a router to another subnet
+            if begun and not _STDERR.match(line):
+                raise NetcosimError(f"{where}: {line.strip()[:60]!r} is no line of ibnetdiscover")
+            fabric.left_out += 1
+        elif here is not None:  # else a router to another subnet
+            one, other = (here, int(port[1])), (port[2], int(port[3]))
+            fabric.add(where, one, other, _link_speed(where, line))
+    return fabric
+
+
+def _read_report(lines: list[tuple[str, str]]) -> Fabric:
+    """Read what ``ibnetdiscover -p`` printed; ports without a link have no other end."""
+    fabric = Fabric()
+    for where, line in lines:
+        found = _REPORT.match(line)
+        if found is None:
+            fabric.left_out += bool(line and not re.match(r"\s*(#|SW |CA |RT )", line))
             continue
-        one, other = (here, int(port[1])), (port[2], int(port[3]))
-        for end, far in ((one, other), (other, one)):
-            if joined.setdefault(end, far) != far:
-                raise NetcosimError(f"{where}: port {end[1]} of {end[0]!r} has two links")
-        fabric.links[min(one, other), max(one, other)] = _link_speed(where, line)
-    if not fabric.switches:
-        raise NetcosimError(f"{path}: no switch; is it what ibnetdiscover prints?")
+        ends = []
+        for kind, port, guid, text in (found.group(1, 2, 3, 9), found.group(6, 7, 8, 10)):
+            known = {"SW": fabric.switches, "CA": fabric.adapters}.get(kind)
+            if known is not None:
+                known[guid] = text.strip() or guid
+                ends.append((guid, int(port)))
+        if len(ends) == 2:
+            fabric.add(where, ends[0], ends[1], _of_lanes(where, int(found[4]), found[5]))
+    return fabric
+
+
+def _read_link_info(lines: list[tuple[str, str]]) -> Fabric:
+    """Read what ``iblinkinfo`` printed: ends are LIDs and ports, under a head for each device."""
+    fabric, device, rows = Fabric(), "", []
+    of_lid: dict[str, str] = {}
+    for where, line in lines:
+        head, found = _LINK_INFO_HEAD.match(line), _LINK_INFO.match(line)
+        if head is not None:
+            kind, guid, text = head.groups()
+            device = guid or f"{text} {where.rpartition(':')[2]}"
+            known = {"Switch": fabric.switches, "CA": fabric.adapters}.get(kind)
+            if known is not None:
+                known[device] = text or device
+        elif found is None:
+            if "==(" in line:
+                raise NetcosimError(
+                    f"{where}: {line.strip()[:60]!r}; iblinkinfo -l does not print which ends are "
+                    "switches: run it without -l"
+                )
+            fabric.left_out += bool(line and not line.startswith("#"))
+        else:
+            of_lid[found[1]] = device
+            if found[4]:
+                rows.append((where, found))
+    for where, found in rows:
+        lanes = _LANES.match(found[3])
+        if lanes is None:
+            continue  # down
+        if found[4] not in of_lid:  # adapters are left out by --switches-only
+            of_lid[found[4]] = f"{found[6]} lid {found[4]}"
+            fabric.adapters[of_lid[found[4]]] = found[6].strip() or of_lid[found[4]]
+        ends = [(of_lid[found[1]], int(found[2])), (of_lid[found[4]], int(found[5]))]
+        gbits = float(lanes[2])
+        names = (n for n, lane in _LANE_SIGNAL_GBITS.items() if abs(gbits / lane - 1) < 0.01)
+        speed = _of_lanes(where, int(lanes[1]), next(names, lanes[2]))
+        fabric.add(where, ends[0], ends[1], speed)
     return fabric
 
 
@@ -93,9 +208,13 @@ def _link_speed(where: str, line: str) -> int:
     found = _SPEED.search(line)
     if found is None:
         raise NetcosimError(f"{where}: no speed such as 4xNDR at the end of the line")
-    if found[2] not in LANE_GBITS:
-        raise NetcosimError(f"{where}: speed {found[2]!r}; known: {', '.join(LANE_GBITS)}")
-    return int(int(found[1]) * LANE_GBITS[found[2]] * 10**9 / 8)
+    return _of_lanes(where, int(found[1]), found[2])
+
+
+def _of_lanes(where: str, lanes: int, name: str) -> int:
+    if name not in LANE_GBITS:
+        raise NetcosimError(f"{where}: speed {name!r}; known: {', '.join(LANE_GBITS)}")
+    return int(lanes * LANE_GBITS[name] * 10**9 / 8)
 
 
 def host_and_device(description: str) -> tuple[str, str] | None:

@@ -85,6 +85,8 @@ class Family:
     builders: tuple[Builder, ...]
     """Each declares its parameters (`netsim.parameters`). The first is used unless all that another
     one needs is given."""
+    from_object: Callable[[Any], Topology] | None = None
+    """``from_object(value)``: builds a topology of what Python has in place of parameters."""
     default_routing: str = "shortest-path"
     """The default static routing."""
     links_between: Callable[[Topology, Nodes], Links] = shortest_path_links

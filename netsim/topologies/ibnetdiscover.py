@@ -1,4 +1,4 @@
-"""Machines from the output of `ibnetdiscover` on an InfiniBand fabric."""
+"""Machines from the output of `ibnetdiscover` or `iblinkinfo` on an InfiniBand fabric."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netsim.errors import NetcosimError
 from netsim.hostlist import expand
 from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_LATENCY_S, SCALE_UP_BPS
-from netsim.topologies.fabric_files import Fabric, host_and_device, read_fabric, switch_name
+from netsim.topologies.fabric_files import LINES, Fabric, host_and_device, read_fabric, switch_name
 from netsim.topologies.family import Family, LinkLatencyS, Name, NodeLatencyS, SmallFile
 from netsim.topologies.switches import (
     FabricName,
@@ -33,12 +33,15 @@ from netsim.topology import Topology
 _NO_HOST = ("localhost",)
 """The host's name in descriptions that were never set."""
 
+_IN_SWITCH = "Aggregation Node"
+"""In the description of an adapter inside of a switch, which computes reductions."""
+
 Port = tuple[str, int, str, int]
 """Adapter, port of it, switch, bytes a second."""
 
 
 def ibnetdiscover(
-    file: Annotated[str, "what ibnetdiscover printed", NamesFile],
+    file: Annotated[str, "what ibnetdiscover or iblinkinfo printed", NamesFile],
     *,
     rails: Annotated[
         int | None,
@@ -75,7 +78,7 @@ def ibnetdiscover(
     if adapters is not None:
         hosts = _of_adapters(name, hosts, adapters)
     if not hosts:
-        raise NetcosimError(f"{name}: no adapter has a description with its host ('node17 mlx5_0')")
+        raise NetcosimError(f"{name}: no adapter is connected with a switch")
     taken = _rails(name, hosts, rails)
     chosen = {host: ports[:taken] for host, ports in hosts.items() if len(ports) >= taken}
     if not chosen:
@@ -124,34 +127,49 @@ def _named(fabric: Fabric) -> dict[str, str]:
 
 
 def _hosts(fabric: Fabric) -> tuple[dict[str, list[Port]], list[str]]:
-    """Return the switch ports of each host by adapter and port, and notes on other adapters."""
+    """Return the switch ports of each host by adapter and port, and notes on other adapters.
+
+    Adapters that name no host are nodes of their own, unless they have fewer or more ports than the
+    hosts; those in switches are none.
+    """
     hosts: dict[str, list[Port]] = defaultdict(list)
-    nameless: set[str] = set()
-    local: set[str] = set()
+    unnamed: dict[str, list[Port]] = defaultdict(list)
     for (one, other), speed in fabric.links.items():
         for (guid, port), (far, _) in ((one, other), (other, one)):
             if guid not in fabric.adapters or far not in fabric.switches:
                 continue
             found = host_and_device(fabric.adapters[guid])
-            if found is None:
-                nameless.add(guid)
-            elif found[0] in _NO_HOST:
-                local.add(guid)
-                hosts[guid].append((guid, port, far, speed))
+            if found is None or found[0] in _NO_HOST:
+                unnamed[guid].append((guid, port, far, speed))
             else:
                 hosts[found[0]].append((f"{found[1]} {guid}", port, far, speed))
+    counts = {len(ports) for ports in hosts.values()}
+    called = {guid: " ".join(fabric.adapters[guid].split()) for guid in unnamed}
+    for guid, text in called.items():
+        first = text.partition(" ")[0]
+        called[guid] = first if first in _NO_HOST else repr(text)
+    alike = {
+        guid: ports
+        for guid, ports in unnamed.items()
+        if _IN_SWITCH not in called[guid]
+        and (len(ports) in counts or not hosts or called[guid] in _NO_HOST)
+    }
+    hosts |= alike
     for ports in hosts.values():
         ports.sort(key=lambda p: (_natural(p[0]), p[1]))
-    kinds = Counter(" ".join(fabric.adapters[guid].split()) for guid in nameless)
+    kinds = Counter(text for guid, text in called.items() if guid not in alike)
     notes = [
-        f"left out: {count:,} adapters that name no host ({text!r})"
+        f"left out: {count:,} adapters that name no host ({text})"
         for text, count in sorted(kinds.items())
     ]
-    if local:
-        notes.append(
-            f"{len(local):,} adapters are called {' or '.join(_NO_HOST)}, which names no host: "
-            "each is a node of its own, under its GUID"
-        )
+    kinds = Counter(called[guid] for guid in alike)
+    notes += [
+        f"{count:,} adapters are called {text}, which names no host: each is a node of its own, "
+        "under its GUID"
+        for text, count in sorted(kinds.items())
+    ]
+    if fabric.left_out:
+        notes.append(f"left out: {fabric.left_out:,} lines of other programs")
     return dict(hosts), notes
 
 
@@ -193,13 +211,13 @@ def _left_out(hosts: dict[str, list[Port]], rails: int) -> list[str]:
 
 
 def looks_like(path: Path, text: str) -> bool:
-    """Return whether a file has a switch as ibnetdiscover prints it."""
-    return re.search(r'^Switch\s+\d+\s+"', text, re.M) is not None
+    """Return whether a file has lines as ibnetdiscover or iblinkinfo prints them."""
+    return any(pattern.match(line) for line in text.splitlines() for pattern in LINES)
 
 
 FAMILY = Family(
     name="ibnetdiscover",
-    description="an InfiniBand fabric as ibnetdiscover prints it (file)",
+    description="an InfiniBand fabric as ibnetdiscover or iblinkinfo prints it (file)",
     builders=(ibnetdiscover,),
     default_routing="min-hop",
     hierarchy=domains_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
@@ -16,6 +16,8 @@ from netsim.topologies.presets import PRESETS
 from netsim.topology import Topology
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from netsim.topologies.family import Family
 
 
@@ -45,15 +47,16 @@ def family_of(topology: Topology) -> Family:
     return FAMILIES[topology.family if topology.family in FAMILIES else "graph"]
 
 
-def make_topology(family: str, params: Mapping[str, object]) -> Topology:
+def make_topology(family: str, params: Mapping[str, object] | nx.Graph[Any]) -> Topology:
     """Build a topology from a family's name and parameters, as a config gives them.
 
     Parameters
     ----------
     family : str
         One of `FAMILIES`.
-    params : mapping
-        Parameters of the family's builder, by name.
+    params : mapping, or networkx.Graph
+        Parameters of the family's builder, by name. For the family "graph" also a graph, as
+        `Topology.from_networkx` takes it.
 
     Returns
     -------
@@ -71,10 +74,15 @@ def make_topology(family: str, params: Mapping[str, object]) -> Topology:
     >>> topology.n_nodes, topology.n_routers, int(topology.kind_mask("global").sum())
     (72, 36, 72)
     """
-    need_kinds("make_topology", {"family": (family, str), "params": (params, Mapping)})
+    need_kinds("make_topology", {"family": (family, str)})
     need_name("topology", family, FAMILIES)
-    builder = FAMILIES[family].builder_for(params)
-    values = checked(f"topology {family}", builder, params)
+    build = FAMILIES[family].from_object
+    if build is not None and not isinstance(params, Mapping):
+        return build(params)
+    need_kinds("make_topology", {"params": (params, Mapping)})
+    given = cast("Mapping[str, object]", params)
+    builder = FAMILIES[family].builder_for(given)
+    values = checked(f"topology {family}", builder, given)
     try:
         return given_by(FAMILIES[family], builder(**values), Topology)
     except OverflowError as error:

@@ -1,6 +1,7 @@
 """Reader of Slurm's `topology.conf` and `topology.yaml`: switches or blocks, and their nodes.
 
-The formats are those of Slurm's man pages topology.conf(5) and topology.yaml(5).
+The formats are those of Slurm's man pages topology.conf(5) and topology.yaml(5), and of what
+`scontrol show topology` prints. A YAML file may also be a cluster model of topograph.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ class Declared:
     """Of blocks and of the groups of blocks above them, as declared."""
     notes: tuple[str, ...] = ()
     """Settings in the file that are not used."""
+    domains: tuple[SwitchEntry, ...] = ()
+    """Blocks beside a tree of switches."""
 
 
 def read_slurm(path: Path, topology: str | None = None) -> Declared:
@@ -85,7 +88,7 @@ def _need_unique(path: Path, declared: Declared) -> None:
         if part.name in parts:
             raise NetcosimError(f"{part.where}: {what} {part.name!r} is declared twice")
         parts[part.name] = part
-        for node in part.nodes:
+        for node in part.nodes if declared.kind == BLOCK else ():
             if node in owner:
                 raise NetcosimError(
                     f"{part.where}: node {node!r} is on {what} {part.name!r} and on "
@@ -106,7 +109,8 @@ def _need_unique(path: Path, declared: Declared) -> None:
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|[^\s\"]+)")
 _KEYS = {
     "switchname": ("level", "nodes", "switches", "linkspeed"),
-    "blockname": ("nodes",),
+    "blockname": ("nodes", "blockindex", "blocksize"),
+    "aggregatedblock": ("nodes", "blockindex", "blocksize"),
     "blocksizes": (),
 }
 
@@ -115,7 +119,13 @@ def _read_conf(path: Path) -> Declared:
     parts: dict[str, list[SwitchEntry]] = {"switchname": [], "blockname": []}
     sizes: tuple[int, ...] = ()
     speeds = n_nodes = 0
-    lines = [(where, line, _pairs(where, line)) for where, line in _joined_lines(path)]
+    lines = list[tuple[str, str, dict[str, str]]]()
+    printed, left_out = set[int](), 0
+    for where, line in _joined_lines(path):
+        if not lines and not re.match(r"\s*\w+\s*=", line):
+            left_out += 1
+        else:
+            lines.append((where, line, _pairs(where, line)))
     for where, _, pairs in lines:
         n_nodes = _add_nodes(where, pairs.get("nodes", ""), n_nodes)
     for where, line, pairs in lines:
@@ -133,17 +143,24 @@ def _read_conf(path: Path) -> Declared:
         if kind == "blocksizes":
             sizes = _sizes(where, pairs[kind].split(","))
             continue
+        if "blocksize" in pairs:  # as `scontrol show topology` prints it
+            printed |= {*_sizes(where, [pairs["blocksize"]])}
+        if kind == "aggregatedblock":
+            continue
         speeds += "linkspeed" in pairs
         if "level" in pairs and "switches" in pairs:
             # as `scontrol show topology` prints a switch: with all nodes below its switches
             pairs.pop("nodes", None)
         nodes, below = (_hosts(where, pairs.get(key, "")) for key in ("nodes", "switches"))
         parts[kind].append(_part(where, pairs[kind], nodes, below))
-    if parts["switchname"] and parts["blockname"]:
-        raise NetcosimError(f"{path}: declares switches and blocks; a machine has one of them")
-    notes = (f"LinkSpeed is not used ({speeds} lines): its units are arbitrary",) if speeds else ()
-    kind = BLOCK if parts["blockname"] else TREE
-    return Declared(kind, (*parts["switchname"], *parts["blockname"]), sizes, notes)
+    notes = [f"LinkSpeed is not used ({speeds} lines): its units are arbitrary"] if speeds else []
+    if left_out:
+        notes.append(f"left out: {left_out} lines before the first switch or block")
+    sizes = sizes or _sizes(str(path), sorted(printed)) if printed else sizes
+    switches, blocks = tuple(parts["switchname"]), tuple(parts["blockname"])
+    if switches:
+        return Declared(TREE, switches, (), tuple(notes), blocks)
+    return Declared(BLOCK, blocks, sizes, tuple(notes))
 
 
 def _joined_lines(path: Path) -> Iterator[tuple[str, str]]:
@@ -228,6 +245,8 @@ def _sizes(where: str, texts: Sequence[object]) -> tuple[int, ...]:
 
 def _read_yaml(path: Path, wanted: str | None) -> Declared:
     content = _yaml_content(path)
+    if isinstance(content, dict) and {"switches", "blocks"} <= {*content} and wanted is None:
+        return _topograph(path, content)
     if not isinstance(content, list) or not all(
         isinstance(entry, dict) and isinstance(entry.get("topology"), str) for entry in content
     ):
@@ -247,7 +266,57 @@ def _read_yaml(path: Path, wanted: str | None) -> Declared:
         return declared
     others = ", ".join(name for name in names if name != chosen["topology"])
     note = f"topology {chosen['topology']!r} is used; the file also has {others}"
-    return Declared(declared.kind, declared.parts, declared.block_sizes, (note,))
+    blocks: tuple[SwitchEntry, ...] = ()
+    for entry in content if declared.kind == TREE else ():
+        if BLOCK in entry and not blocks:
+            found = _yaml_topology(f"{path}: topology {entry['topology']!r}", entry).parts
+            own = {node for part in declared.parts for node in part.nodes}
+            if own.intersection(*[[node for part in found for node in part.nodes]]):
+                blocks = found
+                note += f"; the blocks of {entry['topology']!r} are domains"
+    return replace(declared, notes=(note,), domains=blocks)
+
+
+def _topograph(path: Path, content: Mapping[str, Any]) -> Declared:
+    """Return a cluster model of topograph: switches, nodes on them, and their NVLink domains."""
+    switches, rows = content["switches"], content["blocks"]
+    nodes: dict[str, list[str]] = {}
+    domains: dict[str, list[str]] = {}
+    n_nodes = 0
+    try:
+        for row in rows:
+            for text in map(str, row["nodes"]):
+                n_nodes = _add_nodes(str(path), text, n_nodes)
+                hosts = _hosts(str(path), text)
+                nodes.setdefault(str(row["switch"]), []).extend(hosts)
+                for key, value in (row.get("annotations") or {}).items():
+                    if str(key).endswith("/domain"):
+                        domains.setdefault(str(value), []).extend(hosts)
+        below = {str(name): entry.get("switches") or [] for name, entry in switches.items()}
+        below = {name: [str(one) for one in ones] for name, ones in below.items()}
+    except (AttributeError, TypeError, KeyError) as error:
+        raise NetcosimError(
+            f"{path}: not a cluster model: switches is a table of tables, blocks a list of tables "
+            f"with switch and nodes ({error})"
+        ) from None
+    names = dict.fromkeys([*below, *(one for ones in below.values() for one in ones), *nodes])
+    full: set[str] = set(nodes)
+    while grown := {n for n in names if n not in full and full.intersection(below.get(n, ()))}:
+        full |= grown
+    empty = [name for name in names if name not in full]
+    parts = tuple(
+        _part(
+            f"{path}: switch {name}",
+            name,
+            tuple(nodes.get(name, ())),
+            tuple(one for one in below.get(name, ()) if one in full),
+        )
+        for name in names
+        if name in full
+    )
+    note = f"left out: {len(empty):,} switches without nodes on or behind them"
+    blocks = tuple(SwitchEntry(str(path), name, tuple(ones)) for name, ones in domains.items())
+    return Declared(TREE, parts, (), (note,) if empty else (), blocks)
 
 
 def _yaml_content(path: Path) -> Any:

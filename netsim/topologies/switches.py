@@ -89,13 +89,15 @@ class Wiring:
     """What the file's nodes are where they are servers of GPUs."""
     fabric: str | None = None
     """See `FabricName`."""
+    islands: NDArray[np.integer] | None = None
+    """(n_nodes,) int or None. See `Topology.islands`."""
 
 
 def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     """Build the topology of a wiring. Nodes are numbered leaf by leaf, neighbours side by side.
 
     Switches that no node is on or behind are left out. Where planes of switches meet only in the
-    nodes, each plane has its own rails.
+    nodes, each plane has its own rails. Fabrics that nothing joins are islands.
 
     Returns
     -------
@@ -120,7 +122,8 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     kind = np.where(ends[:, 0] == ends[:, 1], 2, (ends[:, 0] > ends[:, 1]).astype(np.int64))
     back = np.where(kind == 2, 2, 1 - kind)
     # One cable from plane to plane makes one network of them. A message stays in the plane of its
-    # rail: the way to another plane and back would take that cable twice.
+    # rail: the way to another plane and back would take that cable twice. No message leaves an
+    # island.
     joints = np.unique(pieces(n, cables))
     relays = np.column_stack([joints[:-1], joints[1:]])
     joined = np.concatenate([cables, relays])
@@ -148,6 +151,7 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
         node_latency_s=w.node_latency_s,
         rails=rails,
         node_names=names,
+        islands=None if w.islands is None else w.islands[order].astype(np.int32),
     )
     return made if w.gpus is None else gpus_of_servers(made, w.gpus)
 
@@ -159,9 +163,10 @@ def _by_node(bandwidth_Bps: ArrayLike) -> NDArray[np.int64]:
 
 
 def _one_fabric(name: str, w: Wiring) -> Wiring:
-    """Return the wiring of one fabric, its ports ordered by plane; refuse several.
+    """Return the wiring of one fabric or of islands, its ports ordered by plane.
 
-    Planes are pieces of the network that have the same number of ports of every node.
+    Planes are pieces of the network that have the same number of ports of every node. Fabrics that
+    share no piece are islands; others are refused.
     """
     piece = pieces(len(w.switches), w.cables)
     planes = np.sort(piece[w.node_switch], axis=1)
@@ -176,7 +181,8 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
         fabrics = np.unique(planes[inside], axis=0)
     else:
         inside = np.ones(len(planes), dtype=np.bool_)
-    if len(fabrics) > 1:
+    n_pieces = [len(np.unique(row)) for row in fabrics]
+    if sum(n_pieces) > len(np.unique(fabrics)):
         first = [int(row[0]) for row in fabrics[:4]]
         some = ", ".join(w.switches[i] for i in first)
         more = ", ..." if len(fabrics) > 4 else ""
@@ -185,10 +191,15 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
             f'connected with each other: fabric = "{w.switches[first[0]]}" takes the one of that '
             "switch"
         )
-    used = np.isin(piece, fabrics[0])
-    if used.all() and len(np.unique(fabrics[0])) == 1:
+    used = np.isin(piece, fabrics)
+    if used.all() and len(n_pieces) == n_pieces[0] == 1:
         return w
-    kept = np.cumsum(used) - 1
+    _, fabric_of, sizes = np.unique(planes[inside], axis=0, return_inverse=True, return_counts=True)
+    # the largest fabric first: its nodes are the machine's first
+    by_size = np.argsort(-sizes, kind="stable")
+    chosen_switches = np.concatenate([np.flatnonzero(np.isin(piece, fabrics[f])) for f in by_size])
+    kept = np.full(len(w.switches), -1)
+    kept[chosen_switches] = np.arange(len(chosen_switches))
     by_plane = np.argsort(piece[w.node_switch], axis=1, kind="stable")
     speed = np.broadcast_to(_by_node(w.node_bandwidth_Bps), w.node_switch.shape)
     in_use = used[w.cables[:, 0]]
@@ -196,25 +207,33 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
     def of_cables(values: ArrayLike) -> ArrayLike:
         return values if np.ndim(values) == 0 else np.asarray(values)[in_use]
 
-    n_out, n_planes = int(np.count_nonzero(~used)), len(np.unique(fabrics[0]))
-    notes = []
+    n_out, notes = int(np.count_nonzero(~used)), []
+    islands = None
+    if len(fabrics) > 1:
+        islands = np.argsort(by_size)[fabric_of.ravel()]
+        largest = w.switches[int(fabrics[by_size[0]][0])]
+        notes.append(
+            f"{len(fabrics)} fabrics that nothing joins, of {span(sizes.tolist())} nodes: a job "
+            f'gets nodes of one of them; fabric = "{largest}" takes that of a switch'
+        )
     if n_out or not inside.all():
         notes.append(
             f"left out: {n_out:,} switches and {int(np.count_nonzero(~inside)):,} nodes that are "
             "not connected with the rest"
         )
-    if n_planes > 1:
-        notes.append(f"{n_planes} planes of switches, which meet in the nodes")
+    if max(n_pieces) > 1:
+        notes.append(f"{span(n_pieces)} planes of switches, which meet in the nodes")
     return replace(
         w,
-        switches=[switch for switch, u in zip(w.switches, used, strict=True) if u],
+        switches=[w.switches[i] for i in chosen_switches.tolist()],
         nodes=[node for node, i in zip(w.nodes, inside, strict=True) if i],
         node_switch=kept[np.take_along_axis(w.node_switch, by_plane, axis=1)[inside]],
         cables=kept[w.cables[in_use]],
         bandwidth_Bps=of_cables(w.bandwidth_Bps),
         latency_s=of_cables(w.latency_s),
         node_bandwidth_Bps=np.take_along_axis(speed, by_plane, axis=1)[inside],
-        height=None if w.height is None else np.asarray(w.height)[used],
+        height=None if w.height is None else np.asarray(w.height)[chosen_switches],
+        islands=islands,
         notes=(*w.notes, *notes),
     )
 
@@ -270,6 +289,7 @@ def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
         rails=1 + own,
         node_names=[f"{name}:{i}" for name in names for i in range(g)],
         scale_up=server.astype(np.int32),
+        islands=None if s.islands is None else np.repeat(s.islands, g),
     )
 
 

@@ -63,7 +63,9 @@ ByLevel = float | Sequence[float]
 
 
 def topology_conf(
-    file: Annotated[str, "Slurm's topology.conf, or a topology.yaml", NamesFile],
+    file: Annotated[
+        str, "Slurm's topology.conf, a topology.yaml, or a model of topograph", NamesFile
+    ],
     *,
     topology: Annotated[
         str | None, "which one of a topology.yaml; the cluster's default if left out"
@@ -113,14 +115,20 @@ def topology_conf(
     parts = _below_one_core(declared)
     height = _heights(path, parts)
     gpus = Gpus.given(gpus_per_node, scale_up_bandwidth_Bps)
+    nodes, leaves, homes = _homes(parts)
     ports = 1 if gpus is None else gpus.per_node
-    node_Bps = ports * node_bandwidth_Bps
+    on_a_leaf = 1 if gpus is None else ports // leaves.shape[1]
+    if gpus is not None and ports % leaves.shape[1]:
+        raise NetcosimError(
+            f"{name}: gpus_per_node = {ports}; nodes are on {leaves.shape[1]} leaves, over which "
+            "the GPUs cannot be dealt evenly"
+        )
+    node_Bps = on_a_leaf * node_bandwidth_Bps
     up, counts = _cables(name, parts, height, node_Bps, link_bandwidth_Bps, taper, uplinks)
-    owner = [i for i, part in enumerate(parts) for _ in part.nodes]
     wiring = Wiring(
         switches=[part.name for part in parts],
-        nodes=[node for part in parts for node in part.nodes],
-        node_switch=np.repeat(np.array(owner, dtype=np.int64)[:, None], ports, axis=1),
+        nodes=nodes,
+        node_switch=np.repeat(leaves, on_a_leaf, axis=1),
         cables=np.repeat(up, counts, axis=0),
         bandwidth_Bps=link_bandwidth_Bps,
         latency_s=link_latency_s,
@@ -128,7 +136,8 @@ def topology_conf(
         node_latency_s=node_latency_s,
         height=height,
         notes=(
-            _size_note(parts, height),
+            _size_note(parts, height, len(nodes)),
+            *homes,
             *_cable_notes(name, up, counts, height, link_bandwidth_Bps, taper, uplinks),
             *declared.notes,
             *_block_notes(declared),
@@ -138,7 +147,7 @@ def topology_conf(
     )
     made = switch_network("topology.conf", name, wiring)
     if declared.kind != BLOCK:
-        return made
+        return _with_blocks(made, declared.domains)
     # blocks come first among the switches, so the router of a node's last port is its block
     domains = _blocks(declared, made.port_router[made.rails - 1 :: made.rails], ports)
     sizes = tuple(ports * size for size in declared.block_sizes)
@@ -155,6 +164,23 @@ def _below_one_core(declared: Declared) -> tuple[SwitchEntry, ...]:
     while core in names:
         core += "-switch"
     return (*declared.parts, SwitchEntry("", core, (), names))
+
+
+def _homes(
+    parts: Sequence[SwitchEntry],
+) -> tuple[list[str], NDArray[np.int64], list[str]]:
+    """Return the nodes, (n, rails) int64 the leaves that each is on, and notes on others."""
+    on: dict[str, list[int]] = {}
+    for i, part in enumerate(parts):
+        for node in part.nodes:
+            on.setdefault(node, []).append(i)
+    rails = min(map(len, on.values()), default=1)
+    more = [len(found) for found in on.values() if len(found) > rails]
+    notes = [f"nodes are on {rails} leaves, by a port on each"] if rails > 1 else []
+    if more:
+        notes.append(f"left out: of {len(more):,} nodes on {span(more)} leaves all after {rails}")
+    leaves = np.array([found[:rails] for found in on.values()], dtype=np.int64)
+    return list(on), leaves.reshape(-1, rails), notes
 
 
 def _heights(path: Path, parts: Sequence[SwitchEntry]) -> NDArray[np.int64]:
@@ -253,6 +279,48 @@ def _blocks(declared: Declared, node_block: NDArray[np.int32], gpus: int) -> Hie
     return hierarchy(levels, rows, labels)
 
 
+def _with_blocks(t: Topology, blocks: Sequence[SwitchEntry]) -> Topology:
+    """Return the machine with the blocks as a level of its domains, where they fit in.
+
+    A level is finer than those above it and coarser than those below.
+    """
+    if not blocks:
+        return t
+    gpus, h = t.shape.gpus_per_node, t.shape.domains
+    names = [name.rpartition(":")[0] if gpus > 1 else name for name in t.node_names]
+    block_of = {node: i for i, part in enumerate(blocks) for node in part.nodes}
+    unknown = len(block_of.keys() - {*names})
+    outside = sum(name not in block_of for name in names) // gpus
+    row = np.array([block_of.get(name, -1) for name in names])
+    where = next(
+        (i for i in range(1, len(h.levels) + 1)
+         if not outside and _inside(row, h.domain[i - 1])
+         and (i == len(h.levels) or _inside(h.domain[i], row))),
+        None,
+    )  # fmt: skip
+    levels, rows, labels = list(h.levels[1:]), list(h.domain[1:]), list(h.names[1:])
+    if where is None:
+        why = f"{outside:,} nodes are in none" if outside else "they cross those of switches"
+        note = f"left out: {len(blocks):,} blocks are no level of domains: {why}"
+    else:
+        note = f"{len(blocks):,} blocks are a level of domains"
+        if not any(_inside(row, level) and _inside(level, row) for level in h.domain):
+            levels.insert(where - 1, "block")
+            rows.insert(where - 1, row)
+            labels.insert(where - 1, tuple(part.name for part in blocks))
+    notes = [*t.shape.notes, note]
+    if unknown:
+        notes.append(f"left out: {unknown:,} nodes of blocks that are on no switch")
+    domains = hierarchy(levels, rows, labels)
+    return replace(t, shape=replace(t.shape, domains=domains, notes=tuple(notes)))
+
+
+def _inside(fine: NDArray[np.integer], coarse: NDArray[np.integer]) -> bool:
+    """Return whether each domain of a level is inside one domain of another."""
+    pairs = np.unique(np.stack([fine, coarse]), axis=1)
+    return len(pairs[0]) == len(np.unique(fine))
+
+
 def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Return which of ``taper`` and ``uplinks`` has values for levels that the file lacks."""
     name = "taper" if parameters.get("uplinks") is None else "uplinks"
@@ -272,10 +340,10 @@ def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
 # Notes on the machine
 
 
-def _size_note(parts: Sequence[SwitchEntry], height: NDArray[np.int64]) -> str:
+def _size_note(parts: Sequence[SwitchEntry], height: NDArray[np.int64], n_nodes: int) -> str:
     sizes = [len(part.nodes) for part in parts if part.nodes]
     return (
-        f"{sum(sizes):,} nodes on {len(sizes):,} leaves of {span(sizes)}, "
+        f"{n_nodes:,} nodes on {len(sizes):,} leaves of {span(sizes)}, "
         f"{int(height.max()) + 1} levels of switches"
     )
 
@@ -322,7 +390,7 @@ def _block_notes(declared: Declared) -> list[str]:
 def looks_like(path: Path, text: str) -> bool:
     """Return whether a file declares switches or blocks as Slurm does."""
     if path.suffix.lower() in YAML_SUFFIXES:
-        return re.search(r"^\s*(- )?topology:", text, re.M) is not None
+        return re.search(r"^\s*(- )?topology:|^(switches|blocks):", text, re.M) is not None
     return re.search(r"^\s*(Switch|Block)Name\s*=", text, re.M | re.I) is not None
 
 

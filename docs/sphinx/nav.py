@@ -20,6 +20,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "howto",
         "dragonfly-placement",
         "curve",
+        "match",
         "observables",
     ),
     "In depth": (

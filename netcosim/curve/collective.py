@@ -101,12 +101,14 @@ def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Genera
     return result.end_ps / PS_PER_S
 
 
-def packets_for(packets: PacketConfig, message_bytes: int) -> PacketConfig:
-    """Return packets so large that a message has at most `PACKETS_OF_MESSAGE` of them.
+def packets_for(
+    packets: PacketConfig, message_bytes: int, most: int = PACKETS_OF_MESSAGE
+) -> PacketConfig:
+    """Return packets so large that a message has at most ``most`` of them.
 
     Buffers hold at least four, so that links stay busy.
     """
-    size = min(MAX_PACKET_BYTES, math.ceil(message_bytes / PACKETS_OF_MESSAGE))
+    size = min(MAX_PACKET_BYTES, math.ceil(message_bytes / most))
     if size <= packets.packet_bytes:
         return packets
     room = 4 * (size + packets.header_bytes)

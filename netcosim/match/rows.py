@@ -1,0 +1,180 @@
+"""One table of what benchmarks measured, and its form as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from netsim.errors import NetcosimError
+from netsim.text_numbers import csv_cells, need_whole, number_of
+
+UNITS: Mapping[str, float] = {
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "MB/s": 1e6,
+    "MiB/s": 2.0**20,
+    "MiB/s/rank": 2.0**20,
+    "GB/s": 1e9,
+    "1/s": 1.0,
+    "factor": 1.0,
+}
+"""What can be compared, in seconds, bytes/s, messages/s or a slowdown."""
+LONGER_IS_SLOWER = ("s", "ms", "us", "factor")
+_ALIASES = {
+    "test": ("test", "collective", "benchmark"),
+    "algorithm": ("algorithm",),
+    "bytes": ("bytes", "size", "elements_int32"),
+    "nodes": ("nodes",),
+    "ranks": ("ranks",),
+    "per_node": ("ranks_per_node", "tasks_per_node"),
+    "statistic": ("statistic",),
+    "value": ("value",),
+    "unit": ("unit",),
+}
+_WIDE = {
+    "median_us": ("median", "us"),
+    "mean_us": ("mean", "us"),
+    "avg latency(us)": ("mean", "us"),
+    "latency(us)": ("mean", "us"),
+    "mb/s": ("mean", "MB/s"),
+    "median": ("median", ""),
+    "mean": ("mean", ""),
+}
+"""Columns that are a statistic, by preference: the first one is compared."""
+_UNIT_NAMES = {"latency_us": "us", "avg_latency_us": "us", "bandwidth_mb_s": "MB/s"}
+_OSU_NAME = re.compile(r"osu_[a-z_]+")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number that a benchmark printed."""
+
+    test: str
+    algorithm: str
+    """"" if the output does not name it."""
+    bytes: int
+    """As the benchmark counts them."""
+    nodes: int
+    ranks: int
+    """nodes, ranks: 0 if the output does not give it."""
+    statistic: str
+    """Either "mean", "median", "p99", "min", or as the output names it."""
+    value: float
+    unit: str
+    where: str = ""
+    """File and line."""
+
+    @property
+    def label(self) -> str:
+        """The row in a sentence."""
+        how = f" ({self.algorithm})" if self.algorithm else ""
+        return f"{self.test}{how} of {format_bytes(self.bytes)} on {self.ranks} ranks"
+
+
+COLUMNS = [field.name for field in fields(Row) if field.name != "where"]
+
+
+def format_bytes(n: int) -> str:
+    """Return a size in the largest binary unit that divides it."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if n and n % (1 << power) == 0:
+            return f"{n >> power} {unit}"
+    return f"{n} B"
+
+
+def table_text(rows: Sequence[Row]) -> str:
+    """Return the table as CSV, which `read_table` reads."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([getattr(row, name) for name in COLUMNS] for row in rows)
+    return text.getvalue()
+
+
+def is_table(head: str) -> bool:
+    """Return whether the first line of a file is the head of a table."""
+    names = {cell.strip().lower() for cell in head.split(",")}
+    return bool(names & set(_ALIASES["bytes"])) and bool(names & {"value", *_WIDE})
+
+
+def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> list[Row]:
+    """Read CSV with a row a number, or a column a statistic.
+
+    The columns are those of `Row` or of public collections: ``collective`` or ``benchmark`` for the
+    test, ``Size`` or ``elements_int32`` for the bytes, ``tasks_per_node``, ``median_us``,
+    ``mean_us``, ``Latency(us)``, ``MB/s``. Without a test, the file's name has it (osu_bw, ...).
+
+    Parameters
+    ----------
+    where : mapping
+        Text that columns must have: the other rows are left out.
+    """
+    cells = csv_cells(path, lines)
+    _, head = next(cells)
+    names = [name.strip().lower() for name in head]
+    column = {key: next((a for a in known if a in names), None) for key, known in _ALIASES.items()}
+    wide = next((name for name in _WIDE if name in names), None)
+    named = _OSU_NAME.search(path.stem)
+    for key in where:
+        if key.lower() not in names:
+            raise NetcosimError(
+                f"{path}: --where {key}: no such column; there are {', '.join(head)}"
+            )
+    rows = []
+    for line, found in cells:
+        if not found:
+            continue
+        at = f"{path}:{line}"
+        if len(found) != len(names):
+            raise NetcosimError(f"{at}: {len(found)} cells; the head has {len(names)}")
+        row = dict(zip(names, (cell.strip() for cell in found), strict=True))
+        if any(row[key.lower()] != text for key, text in where.items()):
+            continue
+
+        def text(key: str, row: Mapping[str, str] = row) -> str:
+            return row[name] if (name := column[key]) is not None else ""
+
+        statistic, unit = _WIDE[wide] if wide and not column["value"] else (text("statistic"), "")
+        value = number_of(text("value") if column["value"] else row[wide or ""])
+        if value is None or not 0 < value < math.inf:
+            if column["value"]:  # a range, or several numbers in one cell
+                continue
+            raise NetcosimError(f"{at}: {row[wide or '']!r} is no measured value above 0")
+        unit = unit or _UNIT_NAMES.get(text("unit"), text("unit"))
+        if unit not in UNITS:
+            continue
+        nodes = math.prod(
+            need_whole(at, "nodes", part, 1) for part in (text("nodes") or "1").split("x")
+        )
+        per_node = need_whole(at, "ranks per node", text("per_node") or "1", 1)
+        ranks = need_whole(at, "ranks", text("ranks"), 1) if text("ranks") else nodes * per_node
+        size = text("bytes")
+        n_bytes = need_whole(at, "bytes", size.removesuffix(".0") or "0")
+        rows.append(
+            Row(
+                text("test") or (named[0] if named else ""),
+                text("algorithm"),
+                4 * n_bytes if column["bytes"] == "elements_int32" else n_bytes,
+                nodes,
+                ranks,
+                statistic or "mean",
+                value,
+                unit,
+                at,
+            )
+        )
+    return [_pair(row) for row in rows]
+
+
+def _pair(row: Row) -> Row:
+    """Return the row of a test of one pair with its two nodes, whatever job it was part of."""
+    return replace(row, nodes=2, ranks=2) if row.test in PAIR_TESTS else row
+
+
+PAIR_TESTS = ("osu_latency", "osu_bw", "osu_bibw")

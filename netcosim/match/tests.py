@@ -1,0 +1,270 @@
+"""The tests of benchmarks, simulated: from a row to the number that the benchmark would print."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netcosim.curve.collective import PACKETS_OF_MESSAGE, packets_for
+from netcosim.match import gpcnet
+from netcosim.match.machine import MatchMachine
+from netcosim.match.rows import LONGER_IS_SLOWER, UNITS, Row
+from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import PS_PER_S
+from netsim.topologies.gpu_cluster import GpuClusterShape
+from netsim.traffic import Program, Traffic, combine
+from patterns.bisection_pairing import bisection_pairing
+from patterns.build import build_program, join, make_messages
+from patterns.collectives.library import LIBRARY, Collective
+
+WINDOW = 64
+"""Messages at once in OSU's bandwidth tests, their default."""
+ROUNDS = 2
+MOST_DISTANCES = 8
+"""Of mpiGraph's p - 1, evenly spread."""
+MOST_MESSAGES = 300_000
+MOST_PACKETS = 1 << 19
+"""Of a simulation: larger messages have larger packets."""
+
+_OPERATIONS = {
+    "allreduce": "all-reduce",
+    "allgather": "all-gather",
+    "alltoall": "all-to-all",
+    "bcast": "broadcast",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+    "reducescatter": "reduce-scatter",
+    "gather": "gather",
+    "scatter": "scatter",
+    "sendrecv": "send-recv",
+}
+_OF_EACH_RANK = ("all-gather", "all-to-all", "gather", "scatter")
+"""Operations of which OSU prints the bytes of one rank, or for one rank."""
+_PAIRS = {"latency": "ping-pong", "multilat": "ping-pong", "bw": "one-way", "mbwmr": "one-way",
+          "bibw": "both"}  # fmt: skip
+_ALGORITHMS = {
+    "linear": "direct",
+    "basiclinear": "direct",
+    "linearsync": "direct",
+    "linearsynch": "direct",
+    "linearnb": "direct",
+    "modifiedbruck": "bruck",
+    "brucks": "bruck",
+    "rabenseifner": "recursive-halving",
+    "neighbor": "neighbor-exchange",
+    "scatterallgather": "scatter-doubling",
+    "scatterallgatherring": "scatter-ring",
+    "nonblocking": "auto",
+    "default": "auto",
+    "defaultdefault": "auto",
+    "": "auto",
+}
+"""Algorithms by the names of MPI libraries, without what is no letter."""
+_LIBRARY_NAMES = re.compile(r"(_ompi|_mpich)$|^default-(?!default)")
+
+
+class NotSimulatedError(NetcosimError):
+    """A row that cannot be simulated; the message has the reason."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A row with the simulated value, or the reason why there is none."""
+
+    row: Row
+    algorithm: str
+    """As simulated."""
+    simulated: float
+    """In the row's unit; NaN if there is none."""
+    reason: str = ""
+    fitted: str = ""
+    """Parameters that were fitted on this row."""
+
+    @property
+    def ratio(self) -> float:
+        """Simulated over measured time: above 1 where the simulation is slower."""
+        over = self.simulated / self.row.value
+        return over if self.row.unit in LONGER_IS_SLOWER else 1 / over
+
+
+def match(row: Row, machine: MatchMachine, algorithms: Mapping[str, str] | None = None) -> Matched:
+    """Simulate the test of a row.
+
+    Parameters
+    ----------
+    algorithms : mapping, optional
+        Algorithm of an operation, where the row names none.
+    """
+    algorithm = row.algorithm
+    try:
+        algorithm, value = _simulated(row, machine, algorithms or {})
+    except NotSimulatedError as error:
+        return Matched(row, algorithm, math.nan, str(error))
+    return Matched(row, algorithm, value / UNITS[row.unit])
+
+
+def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -> tuple[str, float]:
+    """Return the algorithm and the value in SI."""
+    test = plain(row.test)
+    if test.startswith("gpcnet"):
+        test_of = gpcnet.test_of(row)
+        if test_of is None:
+            raise NotSimulatedError("one-sided tests of GPCNeT are not simulated")
+        return test_of.algorithm, gpcnet.simulated(row, test_of, machine, _send)
+    if test == "mpigraph":
+        return row.algorithm, _mpigraph(row, machine)
+    if (mode := _PAIRS.get(test.removeprefix("osu"))) is not None:
+        return "", _pairs(row, mode, machine)
+    operation = _OPERATIONS.get(test.removeprefix("osu").removeprefix("nccl"))
+    if operation is None:
+        raise NotSimulatedError(f"{row.test}: no test that is simulated")
+    return _collective(row, operation, machine, algorithms)
+
+
+def plain(name: str) -> str:
+    """Return a name in small letters without anything else."""
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
+def _send(
+    machine: MatchMachine, parts: list[tuple[Program, NDArray[np.int64]]], **how: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Send programs of ranks on nodes; return when each rank and each program finished, in s."""
+    programs, nodes = [p for p, _ in parts], [n for _, n in parts]
+    for program, placed in parts:
+        if len(placed) != program.n_ranks:
+            raise NetcosimError("match: ranks and nodes differ in number")
+    n_messages = sum(p.n_messages for p in programs)
+    if n_messages > MOST_MESSAGES * len(parts):
+        raise NotSimulatedError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")
+    most = min(PACKETS_OF_MESSAGE, max(2, MOST_PACKETS // max(1, n_messages)))
+    largest = max(int(p.send_bytes.max(initial=1)) for p in programs)
+    packets = packets_for(machine.packets(how.pop("reduced", 0.0)), largest, most)
+    traffic: Traffic = combine(programs, nodes, start_s=how.pop("start_s", None))
+    rng = np.random.default_rng(machine.seed)
+    result = simulate_packets(machine.routing, traffic, packets, rng, record_messages=False, **how)
+    return result.rank_finish_ps / PS_PER_S, result.group_finish_ps / PS_PER_S
+
+
+def _placed(row: Row, machine: MatchMachine) -> NDArray[np.int64]:
+    """Return the node of each rank: consecutive ranks are on one node."""
+    n_ranks = row.ranks
+    n_nodes = n_ranks if isinstance(machine.topology.shape, GpuClusterShape) else row.nodes
+    if not 1 <= n_nodes <= n_ranks:
+        raise NotSimulatedError(f"{n_ranks} ranks on {n_nodes} nodes")
+    nodes = machine.nodes(n_nodes)
+    if nodes is None:
+        raise NotSimulatedError(f"{n_nodes} nodes; the machine has {machine.topology.n_nodes}")
+    return nodes[np.arange(n_ranks) * n_nodes // n_ranks]
+
+
+def _pairs(row: Row, mode: str, machine: MatchMachine) -> float:
+    size, placed = max(1, row.bytes), _placed(row, machine)
+    p = len(placed) // 2 * 2
+    if p < 2:
+        raise NotSimulatedError("one rank; a pair is needed")
+    chunks = 1 if mode == "ping-pong" else WINDOW
+    program = bisection_pairing(
+        p, size, 1, rounds=ROUNDS, warmup_rounds=0, chunks=chunks, mode=mode
+    )
+    finish, _ = _send(machine, [(program, placed[:p])])
+    if mode == "ping-pong":
+        return float(finish[: p // 2].mean()) / (2 * ROUNDS)
+    messages = p // 2 * ROUNDS * chunks * (2 if mode == "both" else 1)
+    rate = messages / float(finish.max())
+    return rate if row.unit == "1/s" else rate * size
+
+
+def _mpigraph(row: Row, machine: MatchMachine) -> float:
+    window = int(row.algorithm.removeprefix("window ") or WINDOW)
+    placed, p = _placed(row, machine), row.ranks
+    distances = np.unique(np.linspace(1, p - 1, min(p - 1, MOST_DISTANCES)).round().astype(int))
+    times = []
+    for distance in distances:
+        src = np.arange(p)
+        one = make_messages(src, 0, (src + distance) % p, 0, row.bytes)
+        times.append(_send(machine, [(build_program(p, 1, join([one] * window)), placed)])[0])
+    seconds = np.concatenate(times)
+    return window * row.bytes / float(seconds.max() if row.statistic == "min" else seconds.mean())
+
+
+def _collective(
+    row: Row, operation: str, machine: MatchMachine, algorithms: Mapping[str, str]
+) -> tuple[str, float]:
+    placed, p, size = _placed(row, machine), row.ranks, max(1, row.bytes)
+    of_osu = row.test.lower().startswith("osu")
+    if of_osu and operation in _OF_EACH_RANK:
+        size *= p
+    nccl = plain(row.test).startswith("nccl")
+    name = "auto" if nccl else algorithm_of(row, operation, p, size, algorithms)
+    shape = machine.topology.shape
+    g = shape.gpus_per_node if isinstance(shape, GpuClusterShape) else 1
+    one = Collective(operation, name, g if nccl else 1, chunks=None if nccl else 1)
+    messages, n_steps = one.messages(np.arange(p)[None, :], size)
+    if len(messages) > MOST_MESSAGES:
+        raise NotSimulatedError(f"{len(messages):,} messages; at most {MOST_MESSAGES:,}")
+    program = build_program(p, n_steps, messages)
+    share = 0.0 if nccl else reduced_share(operation, name)
+    finish, group = _send(machine, [(program, placed)], reduced=share)
+    return one.named(p, size), float(finish.mean() if of_osu else group[0])
+
+
+def reduced_share(operation: str, algorithm: str) -> float:
+    """Return which share of the received bytes a processor adds up, or packs for the next step."""
+    if operation == "all-to-all":
+        return 1.0 if algorithm == "bruck" else 0.0
+    if operation == "all-reduce":
+        return 1.0 if algorithm == "recursive-doubling" else 0.5
+    if operation == "reduce":
+        return 0.5 if algorithm == "recursive-halving" else 1.0
+    return 1.0 if operation == "reduce-scatter" else 0.0
+
+
+def algorithm_of(
+    row: Row, operation: str, p: int, buffer_bytes: int, algorithms: Mapping[str, str]
+) -> str:
+    """Return the algorithm that a row names, or else that of the mapping, or MPICH's choice."""
+    given = _LIBRARY_NAMES.sub("", row.algorithm)
+    name = plain(given)
+    known = {plain(name): name for name in LIBRARY[operation]}
+    found = known.get(name) or _ALGORITHMS.get(name)
+    if operation == "all-gather" and name == "recursivedoubling":
+        found = "recursive-halving"  # its steps backwards are the doubling
+    if found is None or found not in (*LIBRARY[operation], "auto"):
+        raise NotSimulatedError(f"{row.algorithm}: no {operation} of that name")
+    if found != "auto":
+        return found
+    return algorithms.get(operation) or mpich_choice(operation, p, buffer_bytes)
+
+
+def mpich_choice(operation: str, p: int, buffer_bytes: int) -> str:
+    """Return the algorithm that MPICH chooses by size (Thakur, Rabenseifner, Gropp, IJHPCA 2005).
+
+    Open MPI, Cray MPICH and vendors' libraries choose at other sizes.
+    """
+    power_of_two, each = p & (p - 1) == 0, buffer_bytes // p
+    if operation in ("all-reduce", "reduce"):
+        small = "recursive-doubling" if operation == "all-reduce" else "binomial"
+        return small if buffer_bytes <= 2048 else "recursive-halving"
+    if operation == "all-gather":
+        if buffer_bytes < 512 << 10 and power_of_two:
+            return "recursive-halving"
+        return "bruck" if buffer_bytes < 80 << 10 else "ring"
+    if operation == "broadcast":
+        if buffer_bytes < 12 << 10 or p < 8:
+            return "binomial"
+        return "scatter-doubling" if buffer_bytes < 512 << 10 and power_of_two else "scatter-ring"
+    if operation == "all-to-all":
+        if each <= 256 and p >= 8:
+            return "bruck"
+        return "direct" if each <= 32 << 10 else "pairwise"
+    if operation == "reduce-scatter":
+        return "recursive-halving" if buffer_bytes < 512 << 10 else "pairwise"
+    return "binomial" if operation in ("gather", "scatter") else "direct"

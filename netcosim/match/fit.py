@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from netcosim.match.machine import MatchMachine
-from netcosim.match.rows import Row
+from netcosim.match.rows import NAMES, PAIR_TESTS, Row
 from netcosim.match.tests import Matched, match, plain
 from netsim.packet.model import PacketConfig
 from netsim.parameters import parameters_of
@@ -20,74 +20,30 @@ from netsim.topologies.registry import FAMILIES
 ROUNDS = 4
 SETTLED = 0.002
 """Change of a parameter between two rounds from which it is fitted."""
-PING, STREAM, BOTH = ("osulatency", "osumultilat"), ("osubw",), ("osubibw",)
-GATHER, REDUCE = "allgather", "allreduce"
 EXCHANGES = ("recursivedoubling", "ring")
-SMALL, MIDDLE, LARGE = (0, 64), (1 << 10, 1 << 20), (1 << 20, 1 << 62)
-BELOW_WIRE = 0.9
+FEW_NODES, MOST_ROWS = 64, 8
+"""Exchanges that a parameter is fitted on: of at most so many nodes, if there are any."""
 SWITCH = "message-size switch"
 
 
 @dataclass(frozen=True)
 class FitParameter:
-    """A number of the end points, where it is in a config, and the rows that determine it."""
+    """A number of the end points and the rows that determine it; see ``names.toml``."""
 
     name: str
     paths: tuple[str, ...]
-    """Dotted keys of a resolved config; the first that the machine has is fitted."""
-    tests: tuple[str, ...]
-    """Tests of one pair, in plain letters; none if pairs do not determine it."""
-    sizes: tuple[int, int]
-    """Bytes of these tests: from, to."""
-    high: float
-    """Largest value that is tried; of a rate, over the described one."""
+    tests: tuple[str, ...] = ()
+    sizes: tuple[int, int] = (0, 0)
     exchanges: tuple[str, ...] = ()
-    """Operations by recursive doubling or in a ring, whose steps are one message of each rank to
-    one other: used where there are no tests of pairs, on the fewest nodes."""
     exchange_sizes: tuple[int, int] = (0, 0)
+    high: float = math.inf
     is_rate: bool = False
-    """Whether a larger value is faster."""
     unit: str = "s"
     alike: tuple[str, ...] = ()
-    """Dotted keys that get the same value."""
-    not_above_wire: bool = False
-    """Whether the value, a time for each byte, is at most `BELOW_WIRE` of the NIC's: processors may
-    add latency, but streams are as fast as the NIC."""
+    below_wire: float | None = None
 
 
-PARAMETERS: tuple[FitParameter, ...] = (
-    FitParameter(
-        "NIC bandwidth",
-        ("machine.parameters.node_bandwidth_Bps", "machine.parameters.nic_bandwidth_Bps"),
-        STREAM, LARGE, 1.25, (GATHER,), LARGE, is_rate=True, unit="B/s",
-    ),
-    FitParameter(
-        "NIC efficiency both ways", ("machine.packet.nic_both_efficiency",), BOTH, LARGE, 1.0,
-        is_rate=True, unit="",
-    ),
-    FitParameter(
-        "overhead of a message", ("machine.packet.send_overhead_s",), STREAM, SMALL, 50e-6,
-        alike=("machine.packet.recv_overhead_s",),
-    ),
-    FitParameter(
-        "NIC latency",
-        ("machine.parameters.node_latency_s", "machine.parameters.nic_latency_s"),
-        PING, SMALL, 50e-6, (GATHER, REDUCE), (0, 512),
-    ),
-    FitParameter(
-        "processor time a byte", ("machine.packet.copy_s_per_byte",), PING, MIDDLE, 20e-9,
-        unit="s/B", not_above_wire=True,
-    ),
-    FitParameter(
-        "reduction time a byte", ("match.reduce_s_per_byte",), (), (0, 0), 20e-9,
-        (REDUCE,), LARGE, unit="s/B",
-    ),
-    FitParameter(
-        SWITCH, ("machine.packet.eager_limit_bytes",), PING, (1, 1 << 62), math.inf, unit="B"
-    ),
-)  # fmt: skip
-"""Fitted in this order, again until they settle. A key that the packet model or the machine's
-family does not have is left out."""
+PARAMETERS = tuple(FitParameter(**entry) for entry in NAMES["fit"])
 
 
 @dataclass(frozen=True)
@@ -119,7 +75,7 @@ def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[
         Without parameters that no row determines; empty if there is none.
     """
     chosen: list[tuple[FitParameter, tuple[str, ...], list[Row]]] = []
-    pairs = any(plain(row.test) in (*PING, *STREAM, *BOTH) for row in rows)
+    pairs = any(row.test in PAIR_TESTS for row in rows)
     for parameter in PARAMETERS:
         path = _path_in(machine, parameter)
         determining = _determining(parameter, rows, pairs)
@@ -158,12 +114,8 @@ def _determining(parameter: FitParameter, rows: Sequence[Row], pairs: bool) -> l
     """Return the rows that determine a parameter."""
     if pairs and parameter.tests:
         low, high = parameter.sizes
-        found = [
-            row
-            for row in rows
-            if plain(row.test) in parameter.tests and row.ranks == 2 and low <= row.bytes <= high
-        ]
-        return sorted(found, key=lambda row: row.bytes)
+        of_pair = (row for row in rows if plain(row.test) in parameter.tests and row.ranks == 2)
+        return sorted((row for row in of_pair if low <= row.bytes <= high), key=lambda r: r.bytes)
     low, high = parameter.exchange_sizes
     found = [
         row
@@ -171,9 +123,11 @@ def _determining(parameter: FitParameter, rows: Sequence[Row], pairs: bool) -> l
         if plain(row.test).removeprefix("osu") in parameter.exchanges
         and plain(row.algorithm.replace("default-", "")).startswith(EXCHANGES)
         and low <= row.bytes <= high
+        and row.ranks == row.nodes
     ]
-    fewest = min((row.nodes for row in found), default=0)
-    return sorted((row for row in found if row.nodes == fewest), key=lambda row: row.bytes)
+    few = max(FEW_NODES, min((row.nodes for row in found), default=0))
+    found = sorted((r for r in found if r.nodes <= few), key=lambda r: (r.nodes, r.bytes))
+    return found[:: max(1, math.ceil(len(found) / MOST_ROWS))]
 
 
 def _path_in(machine: MatchMachine, parameter: FitParameter) -> tuple[str, ...] | None:
@@ -226,10 +180,10 @@ def _solve(
         tolerance = 1e-4
     else:
         low, high = 0.0, parameter.high
-        if parameter.not_above_wire:
+        if parameter.below_wire is not None:
             bandwidths = (_path_in(machine, one) for one in PARAMETERS if one.unit == "B/s")
             found = [_value(machine, path) for path in bandwidths if path is not None]
-            high = min([high, *(BELOW_WIRE / value for value in found if value)])
+            high = min([high, *(parameter.below_wire / value for value in found if value)])
         tolerance = high * 1e-6
     at_low, at_high = off(low), off(high)
     if at_low * at_high >= 0:  # no value will do: the nearest

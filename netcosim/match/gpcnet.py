@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netcosim.match.machine import MatchMachine
-from netcosim.match.rows import Row
+from netcosim.match.rows import NAMES, Row
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
 from patterns.gpcnet import gpcnet
@@ -36,8 +36,8 @@ class GpcnetTest:
     phase: str
     """Either "isolated", "congested" or "impact"."""
     pattern: str
-    window: int
-    iterations: int
+    window: int = 1
+    iterations: int = 1
 
     @property
     def algorithm(self) -> str:
@@ -55,28 +55,16 @@ class GpcnetTest:
         return DRAWS if self.pattern in ("ring", "ring-barrier") else 1
 
 
-_TESTS = (
-    # words of the name, pattern, window, iterations
-    (("two-sided", "lat"), "ring", 1, 4),
-    (("rr", "lat"), "ring", 1, 4),
-    (("two-sided", "bw+sync"), "ring-barrier", 8, 2),
-    (("rr", "bw+sync"), "ring-barrier", 8, 2),
-    (("nat", "bw"), "natural-ring", 8, 2),
-    (("two-sided", "bw"), "ring", 8, 2),
-    (("allreduce",), "all-reduce", 1, 2),
-    (("alltoall",), "all-to-all", 1, 1),
-)
-
-
 def test_of(row: Row) -> GpcnetTest | None:
     """Return the test of a row; None if it is one-sided or unknown."""
     words = row.test.lower().split()
     if "get" in words or "put" in words:
         return None
     phases = [phase for phase in ("impact", "congested") if phase in words]
-    for named, pattern, window, iterations in _TESTS:
-        if all(word in words for word in named):
-            return GpcnetTest((*phases, "isolated")[0], pattern, window, iterations)
+    for entry in NAMES["gpcnet"]:
+        if set(entry["words"]) <= set(words):
+            how = {key: value for key, value in entry.items() if key != "words"}
+            return GpcnetTest((*phases, "isolated")[0], **how)
     return None
 
 

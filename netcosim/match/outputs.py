@@ -8,36 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from netcosim.curve.measured import read_measured
-from netcosim.match.rows import PAIR_TESTS, Row, is_table, read_table
+from netcosim.match.rows import NAMES, PAIR_TESTS, UNITS, Row, is_table, read_table
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.text_numbers import need_whole, number_of, whole_number
 
 _OSU_TITLE = re.compile(r"OSU MPI\S* (.+?) Test\b")
-OSU_TESTS = {
-    "latency": "osu_latency",
-    "bandwidth": "osu_bw",
-    "bi-directional bandwidth": "osu_bibw",
-    "multiple bandwidth / message rate": "osu_mbw_mr",
-    "multi latency": "osu_multi_lat",
-    "all-to-all personalized exchange latency": "osu_alltoall",
-    "allreduce latency": "osu_allreduce",
-    "allgather latency": "osu_allgather",
-    "broadcast latency": "osu_bcast",
-    "reduce latency": "osu_reduce",
-    "reduce_scatter latency": "osu_reduce_scatter",
-    "gather latency": "osu_gather",
-    "scatter latency": "osu_scatter",
-}
-"""Benchmarks by their titles."""
-_BANDWIDTHS = ("osu_bw", "osu_bibw", "osu_mbw_mr")
+OSU_TESTS: Mapping[str, str] = NAMES["osu"]
 _PAIRS = re.compile(r"\[\s*pairs:\s*(\d+)\s*\]")
 _SIZE = re.compile(r"^#\s*(nodes|ranks)\s*[:=]\s*(\S+)", re.IGNORECASE)
 _GPCNET = re.compile(r"^\s*Network(?:Load)? Tests v")
 _GPCNET_RANKS = re.compile(r"Test with (\d+) MPI ranks \((\d+) nodes\)")
 _GPCNET_NODES = re.compile(r"(\d+) nodes running Network Tests")
 _GPCNET_NAME = re.compile(r"(.+?)\s*\((\d+)\s*B\)$")
-_GPCNET_UNITS = {"usec": "us", "MiB/s/rank": "MiB/s/rank"}
 _GPCNET_COLUMNS = {"Avg": "mean", "99%": "p99"}
 
 
@@ -101,7 +84,7 @@ def _osu(path: Path, lines: Sequence[str], nodes: int, ranks: int) -> list[Row]:
             raise NetcosimError(
                 f"{at}: {test} does not print on how many nodes it ran; give --nodes and --ranks"
             )
-        unit = "MB/s" if test in _BANDWIDTHS else "us"
+        unit = "MB/s" if test in NAMES["osu_bandwidths"] else "us"
         rows.append(Row(test, "", int(cells[0]), *found, "mean", value, unit, at))
     return rows
 
@@ -129,9 +112,9 @@ def _gpcnet(path: Path, lines: Sequence[str]) -> list[Row]:
             continue
         if not nodes:
             raise NetcosimError(f"{at}: a result before the line with the ranks and nodes")
-        unit = "factor" if phase == "impact" else _GPCNET_UNITS.get(cells[-1], "")
-        if not unit:
-            raise NetcosimError(f"{at}: unit {cells[-1]!r}; usec and MiB/s/rank are known")
+        unit = "factor" if phase == "impact" else NAMES["unit_names"].get(cells[-1], cells[-1])
+        if unit not in UNITS:
+            raise NetcosimError(f"{at}: unit {unit!r}; usec and MiB/s/rank are known")
         size, used = int(named[2]), testing or nodes
         name = f"gpcnet {phase + ' ' if testing else ''}{named[1]}"
         for column, statistic in _GPCNET_COLUMNS.items():

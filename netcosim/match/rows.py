@@ -6,48 +6,23 @@ import csv
 import io
 import math
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from netsim.errors import NetcosimError
 from netsim.text_numbers import csv_cells, need_whole, number_of
 
-UNITS: Mapping[str, float] = {
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "MB/s": 1e6,
-    "MiB/s": 2.0**20,
-    "MiB/s/rank": 2.0**20,
-    "GB/s": 1e9,
-    "1/s": 1.0,
-    "factor": 1.0,
-}
-"""What can be compared, in seconds, bytes/s, messages/s or a slowdown."""
-LONGER_IS_SLOWER = ("s", "ms", "us", "factor")
-_ALIASES = {
-    "test": ("test", "collective", "benchmark"),
-    "algorithm": ("algorithm",),
-    "bytes": ("bytes", "size", "elements_int32"),
-    "nodes": ("nodes",),
-    "ranks": ("ranks",),
-    "per_node": ("ranks_per_node", "tasks_per_node"),
-    "statistic": ("statistic",),
-    "value": ("value",),
-    "unit": ("unit",),
-}
-_WIDE = {
-    "median_us": ("median", "us"),
-    "mean_us": ("mean", "us"),
-    "avg latency(us)": ("mean", "us"),
-    "latency(us)": ("mean", "us"),
-    "mb/s": ("mean", "MB/s"),
-    "median": ("median", ""),
-    "mean": ("mean", ""),
-}
-"""Columns that are a statistic, by preference: the first one is compared."""
-_UNIT_NAMES = {"latency_us": "us", "avg_latency_us": "us", "bandwidth_mb_s": "MB/s"}
+NAMES: Mapping[str, Any] = tomllib.loads(
+    files("netcosim.match").joinpath("names.toml").read_text("utf-8")
+)
+"""Names and units of benchmarks, and what is fitted."""
+UNITS: Mapping[str, float] = NAMES["units"]
+LONGER_IS_SLOWER, PAIR_TESTS = NAMES["longer_is_slower"], NAMES["pair_tests"]
+_ALIASES, _WIDE = NAMES["columns"], NAMES["statistics"]
 _OSU_NAME = re.compile(r"osu_[a-z_]+")
 
 
@@ -146,7 +121,7 @@ def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> li
             if column["value"]:  # a range, or several numbers in one cell
                 continue
             raise NetcosimError(f"{at}: {row[wide or '']!r} is no measured value above 0")
-        unit = unit or _UNIT_NAMES.get(text("unit"), text("unit"))
+        unit = unit or NAMES["unit_names"].get(text("unit"), text("unit"))
         if unit not in UNITS:
             continue
         nodes = math.prod(
@@ -158,7 +133,7 @@ def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> li
         n_bytes = need_whole(at, "bytes", size.removesuffix(".0") or "0")
         rows.append(
             Row(
-                text("test") or (named[0] if named else ""),
+                _osu_name(text("test")) or (named[0] if named else ""),
                 text("algorithm"),
                 4 * n_bytes if column["bytes"] == "elements_int32" else n_bytes,
                 nodes,
@@ -172,9 +147,12 @@ def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> li
     return [_pair(row) for row in rows]
 
 
+def _osu_name(test: str) -> str:
+    """Return the name of an OSU benchmark in a longer text, else the text."""
+    found = _OSU_NAME.search(test)
+    return found[0] if found else test
+
+
 def _pair(row: Row) -> Row:
     """Return the row of a test of one pair with its two nodes, whatever job it was part of."""
     return replace(row, nodes=2, ranks=2) if row.test in PAIR_TESTS else row
-
-
-PAIR_TESTS = ("osu_latency", "osu_bw", "osu_bibw")

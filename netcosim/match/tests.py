@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from netcosim.curve.collective import PACKETS_OF_MESSAGE, packets_for
 from netcosim.match import gpcnet
 from netcosim.match.machine import MatchMachine
-from netcosim.match.rows import LONGER_IS_SLOWER, UNITS, Row
+from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S
@@ -33,40 +33,6 @@ MOST_MESSAGES = 300_000
 MOST_PACKETS = 1 << 19
 """Of a simulation: larger messages have larger packets."""
 
-_OPERATIONS = {
-    "allreduce": "all-reduce",
-    "allgather": "all-gather",
-    "alltoall": "all-to-all",
-    "bcast": "broadcast",
-    "broadcast": "broadcast",
-    "reduce": "reduce",
-    "reducescatter": "reduce-scatter",
-    "gather": "gather",
-    "scatter": "scatter",
-    "sendrecv": "send-recv",
-}
-_OF_EACH_RANK = ("all-gather", "all-to-all", "gather", "scatter")
-"""Operations of which OSU prints the bytes of one rank, or for one rank."""
-_PAIRS = {"latency": "ping-pong", "multilat": "ping-pong", "bw": "one-way", "mbwmr": "one-way",
-          "bibw": "both"}  # fmt: skip
-_ALGORITHMS = {
-    "linear": "direct",
-    "basiclinear": "direct",
-    "linearsync": "direct",
-    "linearsynch": "direct",
-    "linearnb": "direct",
-    "modifiedbruck": "bruck",
-    "brucks": "bruck",
-    "rabenseifner": "recursive-halving",
-    "neighbor": "neighbor-exchange",
-    "scatterallgather": "scatter-doubling",
-    "scatterallgatherring": "scatter-ring",
-    "nonblocking": "auto",
-    "default": "auto",
-    "defaultdefault": "auto",
-    "": "auto",
-}
-"""Algorithms by the names of MPI libraries, without what is no letter."""
 _LIBRARY_NAMES = re.compile(r"(_ompi|_mpich)$|^default-(?!default)")
 
 
@@ -120,9 +86,9 @@ def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -
         return test_of.algorithm, gpcnet.simulated(row, test_of, machine, _send)
     if test == "mpigraph":
         return row.algorithm, _mpigraph(row, machine)
-    if (mode := _PAIRS.get(test.removeprefix("osu"))) is not None:
+    if (mode := NAMES["pairs"].get(test.removeprefix("osu"))) is not None:
         return "", _pairs(row, mode, machine)
-    operation = _OPERATIONS.get(test.removeprefix("osu").removeprefix("nccl"))
+    operation = NAMES["operations"].get(test.removeprefix("osu").removeprefix("nccl"))
     if operation is None:
         raise NotSimulatedError(f"{row.test}: no test that is simulated")
     return _collective(row, operation, machine, algorithms)
@@ -200,7 +166,7 @@ def _collective(
 ) -> tuple[str, float]:
     placed, p, size = _placed(row, machine), row.ranks, max(1, row.bytes)
     of_osu = row.test.lower().startswith("osu")
-    if of_osu and operation in _OF_EACH_RANK:
+    if of_osu and operation in NAMES["of_each_rank"]:
         size *= p
     nccl = plain(row.test).startswith("nccl")
     name = "auto" if nccl else algorithm_of(row, operation, p, size, algorithms)
@@ -231,10 +197,9 @@ def algorithm_of(
     row: Row, operation: str, p: int, buffer_bytes: int, algorithms: Mapping[str, str]
 ) -> str:
     """Return the algorithm that a row names, or else that of the mapping, or MPICH's choice."""
-    given = _LIBRARY_NAMES.sub("", row.algorithm)
-    name = plain(given)
+    name = plain(_LIBRARY_NAMES.sub("", row.algorithm)) or "default"
     known = {plain(name): name for name in LIBRARY[operation]}
-    found = known.get(name) or _ALGORITHMS.get(name)
+    found = known.get(name) or NAMES["algorithms"].get(name)
     if operation == "all-gather" and name == "recursivedoubling":
         found = "recursive-halving"  # its steps backwards are the doubling
     if found is None or found not in (*LIBRARY[operation], "auto"):

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from netcosim.match.machine import MatchMachine
-from netcosim.match.rows import NAMES, PAIR_TESTS, Row
-from netcosim.match.tests import Matched, match, plain
+from netcosim.match.rows import NAMES, PAIR_TESTS, Row, plain
+from netcosim.match.tests import Matched, match
 from netsim.packet.model import PacketConfig
 from netsim.parameters import parameters_of
 from netsim.topologies.family import Family
@@ -75,7 +75,7 @@ def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[
         Without parameters that no row determines; empty if there is none.
     """
     chosen: list[tuple[FitParameter, tuple[str, ...], list[Row]]] = []
-    pairs = any(row.test in PAIR_TESTS for row in rows)
+    pairs = any(plain(row.test) in PAIR_TESTS for row in rows)
     for parameter in PARAMETERS:
         path = _path_in(machine, parameter)
         determining = _determining(parameter, rows, pairs)

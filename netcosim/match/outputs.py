@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from netcosim.curve.measured import read_measured
-from netcosim.match.rows import NAMES, PAIR_TESTS, UNITS, Row, is_table, read_table
+from netcosim.match.rows import NAMES, PAIR_TESTS, UNITS, Row, is_table, plain, read_table
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.text_numbers import need_whole, number_of, whole_number
@@ -77,7 +77,7 @@ def _osu(path: Path, lines: Sequence[str], nodes: int, ranks: int) -> list[Row]:
         value = number_of(cells[1]) if len(cells) > 1 else None
         if value is None or not 0 < value < float("inf"):
             raise NetcosimError(f"{at}: {line[:60]!r}; a size and a value above 0 are needed")
-        one_pair = test in PAIR_TESTS
+        one_pair = plain(test) in PAIR_TESTS
         found = (2, 2) if one_pair else (sizes["nodes"] or sizes["ranks"], sizes["ranks"])
         found = (found[0], found[1] or found[0])
         if not found[0]:

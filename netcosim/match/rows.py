@@ -55,6 +55,11 @@ class Row:
 COLUMNS = [field.name for field in fields(Row) if field.name != "where"]
 
 
+def plain(name: str) -> str:
+    """Return a name in small letters without anything else."""
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
 def format_bytes(n: int) -> str:
     """Return a size in the largest binary unit that divides it."""
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
@@ -155,4 +160,4 @@ def _osu_name(test: str) -> str:
 
 def _pair(row: Row) -> Row:
     """Return the row of a test of one pair with its two nodes, whatever job it was part of."""
-    return replace(row, nodes=2, ranks=2) if row.test in PAIR_TESTS else row
+    return replace(row, nodes=2, ranks=2) if plain(row.test) in PAIR_TESTS else row

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from netcosim.curve.collective import PACKETS_OF_MESSAGE, packets_for
 from netcosim.match import gpcnet
 from netcosim.match.machine import MatchMachine
-from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row
+from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S
@@ -92,11 +92,6 @@ def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -
     if operation is None:
         raise NotSimulatedError(f"{row.test}: no test that is simulated")
     return _collective(row, operation, machine, algorithms)
-
-
-def plain(name: str) -> str:
-    """Return a name in small letters without anything else."""
-    return re.sub(r"[^a-z]", "", name.lower())
 
 
 def _send(

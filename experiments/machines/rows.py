@@ -56,6 +56,7 @@ def points(options: Options) -> list[dict[str, Any]]:
                 for file in (data[name]["file"], *data[name].get("more", ()))
             ],
             "where": data[name].get("where", {}),
+            "leave_out": data[name].get("leave_out", []),
             "fit": data[name].get("fit", True),
         }
         for name in names
@@ -70,7 +71,8 @@ def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     """Compute a machine: tables "rows" and "fitted"."""
     machine, _ = load_match(Path(checked_path(content["machine"])))
     read = [read_output(checked_path(file), where=content["where"]) for file in content["files"]]
-    rows = [row for one in read for row in one if _is_sent(row)]
+    left_out = content["leave_out"]
+    rows = [row for one in read for row in one if _is_sent(row) and row.test not in left_out]
     machine, fitted = fit(machine, rows) if content["fit"] else (machine, [])
     matched = match_all(rows, machine, {}, fitted)
     frame = frame_of(matched).assign(
@@ -90,8 +92,9 @@ def _is_sent(row: Row) -> bool:
 
 
 def _names_algorithm(row: Row) -> bool:
-    """Return whether a collective's algorithm is known, which a library's default is not."""
-    return "default" not in row.algorithm and "non_blocking" not in row.algorithm
+    """Return whether a collective's algorithm is known; the default of a library is not."""
+    name = row.algorithm.removeprefix("default-")
+    return "default" not in name and "non_blocking" not in name
 
 
 def summarise(rows: pd.DataFrame) -> pd.DataFrame:
@@ -129,7 +132,8 @@ def analyse(tables: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         for size, (low, high) in GOALS.items():
             value = line[f"median_{size}"]
             if value == value:
-                text = f"{line['machine']}: median ratio of {'rows from' if size == 'large' else 'rows below'} 64 KiB"
+                rows_of = "from" if size == "large" else "below"
+                text = f"{line['machine']}: median ratio of rows {rows_of} 64 KiB"
                 claims.append(
                     Claim(
                         text, str(line["machine"]), bool(low <= value <= high),

@@ -29,8 +29,8 @@ FUNCTION = "experiments.machines.scatter:point"
 BUSY = 0.9
 POLICIES = (
     "baseline", "random", "slurm", "slurm-linear", "slurm-tree", "slurm-block", "slurm-dragonfly",
-    "balanced", "level-spread", "longest-idle", "shortest-idle", "simple", "rdn", "rdr", "rdg",
-    "pbs-placement-sets", "flux-low", "kueue-preferred",
+    "balanced", "level-spread", "longest-idle", "shortest-idle", "rdr", "rdg",
+    "pbs-placement-sets", "kueue-preferred",
 )  # fmt: skip
 CLASSES = (4, 8, 16, 32, 64, 128)
 """Least nodes of each class of job sizes."""
@@ -64,7 +64,7 @@ def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
         jobs = [row for row in csv.DictReader(file) if all(row[k] == v for k, v in where)]
     topology = make_topology(content["family"], content["parameters"])
     levels = hierarchy_of(topology)
-    group_of, leaf_of = (levels.domains[levels.levels.index(name)] for name in _levels(levels))
+    group_of, leaf_of = (levels.domain[levels.levels.index(name)] for name in _levels(levels))
     sizes = np.array([int(job["nodes"]) for job in jobs])
     fewest = [-(-sizes // int(np.bincount(of).max())) for of in (group_of, leaf_of)]
     if content["policy"] == SITE:

@@ -20,7 +20,7 @@ from netsim.topologies.registry import FAMILIES
 ROUNDS = 4
 SETTLED = 0.002
 """Change of a parameter between two rounds from which it is fitted."""
-EXCHANGES = ("recursivedoubling", "ring")
+EXCHANGES = ("recursivedoubling", "recursivehalving", "rabenseifner", "ring", "neighbor")
 FEW_NODES, MOST_ROWS = 64, 8
 """Exchanges that a parameter is fitted on: of at most so many nodes, if there are any."""
 SWITCH = "message-size switch"

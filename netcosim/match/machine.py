@@ -93,13 +93,14 @@ class MatchMachine:
         return replace(packets, copy_s_per_byte=packets.copy_s_per_byte + added)
 
     def nodes(self, n: int) -> NDArray[np.int64] | None:
-        """Return the nodes of a test in the order of its ranks; None if there are too few."""
+        """Return the nodes of a test in the order of its ranks, ascending; None if too few."""
         total = self.topology.n_nodes
         if n > total:
             return None
         if self.content["match"]["nodes"] == "first":
             return np.arange(n)
-        return np.random.default_rng([self.seed, n]).permutation(total)[:n]
+        drawn = np.random.default_rng([self.seed, n]).permutation(total)[:n]
+        return np.sort(drawn)
 
     def value(self, path: tuple[str, ...]) -> Any:
         """Return a number of the content; None if it is left at its default."""

@@ -18,6 +18,19 @@ class PacketPreset:
     params: Mapping[str, Any]
 
 
+def _end_points(
+    packet_bytes: int, buffer_bytes: int, router_latency_s: float, overhead_s: float
+) -> dict[str, Any]:
+    """Return the keys of a machine whose ranks have one overhead for sends and receives."""
+    return {
+        "packet_bytes": packet_bytes,
+        "buffer_bytes": buffer_bytes,
+        "router_latency_s": router_latency_s,
+        "send_overhead_s": overhead_s,
+        "recv_overhead_s": overhead_s,
+    }
+
+
 PACKET_PRESETS: dict[str, PacketPreset] = {
     "merlin": PacketPreset(
         "SST's merlin with links of 1 GB/s and 40 ns: 50 ns in and out, a crossbar as fast "
@@ -49,6 +62,31 @@ PACKET_PRESETS: dict[str, PacketPreset] = {
             "arbitration": "round-robin",
             "crossing_requires": "credit",
         },
+    ),
+    # end points of real machines: experiments/machines has the rows, the fits and their errors
+    "slingshot-11": PacketPreset(
+        "Slingshot at 200 Gbit/s, fitted on GPCNeT; with node_latency = 1.1 us",
+        _end_points(4096, 1 << 16, 350e-9, 800e-9),
+    ),
+    "ndr-fat-tree": PacketPreset(
+        "InfiniBand NDR, fitted on exchanges of MareNostrum 5; with node_latency = 0.66 us",
+        _end_points(4096, 1 << 16, 200e-9, 300e-9),
+    ),
+    "edr-fat-tree": PacketPreset(
+        "InfiniBand EDR, fitted on pairs of Lassen; with node_latency = 0.28 us",
+        {
+            **_end_points(4096, 1 << 16, 100e-9, 250e-9),
+            "copy_s_per_byte": 0.072e-9,
+            "eager_limit_bytes": 512,
+        },
+    ),
+    "aries": PacketPreset(
+        "Cray Aries, fitted on a pair of Piz Daint; with node_latency = 0.51 us",
+        _end_points(2048, 1 << 15, 100e-9, 400e-9),
+    ),
+    "tofu-d": PacketPreset(
+        "Tofu-D, fitted on exchanges of Fugaku; with node_latency = 0.93 us",
+        _end_points(2048, 1 << 15, 100e-9, 200e-9),
     ),
 }
 

@@ -1,6 +1,6 @@
 """Recipes: a packet model and the routing that goes with it, by one name.
 
-They are those of other simulators, and of real machines by the fits of experiments/machines.
+They are those of other simulators, and of real machines as experiments/machines fits them.
 
 A config names one as ``recipe`` under ``[machine]``. Keys beside it override its own: another
 ``routing`` replaces the recipe's routing with its parameters, and a key of ``[machine.packet]``
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from netsim.packet.model import PacketConfig
-from netsim.packet.presets import PACKET_PRESETS, packet_preset
+from netsim.packet.presets import MACHINES, PACKET_PRESETS, packet_preset
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topology import Topology
@@ -90,42 +90,7 @@ OF_SIMULATORS = (
         ("dragonfly",),
     ),
 )
-
-
-def _machine(name: str, routing: str, family: str, what: str) -> Recipe:
-    return Recipe(name, what, name, routing, families=(family,))
-
-
-OF_MACHINES = (
-    _machine(
-        "slingshot-11",
-        "adaptive-local",
-        "dragonfly",
-        "Slingshot as HPE's GPCNeT of 64 nodes has it: isolated means within 15 %",
-    ),
-    _machine(
-        "ndr-fat-tree",
-        "adaptive",
-        "fattree",
-        "NDR as collectives of MareNostrum 5 have it: median times 1.05 of measured from 64 KiB on",
-    ),
-    _machine(
-        "edr-fat-tree",
-        "adaptive",
-        "fattree",
-        "EDR as OSU's tests on Lassen have it: median times 0.95 of measured from 64 KiB on",
-    ),
-    _machine(
-        "aries",
-        "adaptive-local",
-        "dragonfly",
-        "Aries as a pair of Piz Daint by night has it: 16 MiB in 0.92 of the measured time",
-    ),
-    _machine(
-        "tofu-d",
-        "minimal-adaptive",
-        "torus",
-        "Tofu-D as collectives of Fugaku have it: median times 1.01 and 0.89 of measured from "
-        "64 KiB on, on 8 and 64 nodes",
-    ),
+OF_MACHINES = tuple(
+    Recipe(name, one["description"], name, one["routing"], families=(one["family"],))
+    for name, one in MACHINES.items()
 )

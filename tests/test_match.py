@@ -14,9 +14,9 @@ from netcosim.cli import main
 from netcosim.match.fit import explaining, fit, match_all
 from netcosim.match.machine import MatchMachine, load_match, match_from
 from netcosim.match.outputs import read_output
-from netcosim.match.report import judged, sentences
-from netcosim.match.rows import Row, table_text
-from netcosim.match.tests import match, mpich_choice
+from netcosim.match.report import frame_of, judged, sentences
+from netcosim.match.rows import Row
+from netcosim.match.tests import Matched, match, mpich_choice
 from netsim.errors import NetcosimError
 from patterns.registry import make_pattern
 
@@ -90,7 +90,8 @@ def test_outputs_become_rows(tmp_path: Path, text: str, expected: list[tuple[Any
     rows = read_output(write(tmp_path, text))
     found = [(r.test, r.bytes, r.nodes, r.ranks, r.statistic, r.value, r.unit) for r in rows]
     assert found == expected
-    again = read_output(write(tmp_path, table_text(rows), "table.csv"))
+    table = frame_of([Matched(one, one.algorithm, 1.0) for one in rows]).to_csv(index=False)
+    again = read_output(write(tmp_path, table, "table.csv"))
     assert [(r.test, r.algorithm, r.bytes, r.ranks, r.value) for r in again] == [
         (r.test, r.algorithm, r.bytes, r.ranks, r.value) for r in rows
     ]
@@ -319,11 +320,11 @@ def test_the_command_writes_a_machine_file_and_a_page(
     bw = write(tmp_path, BW.replace("27161.33", "5000").replace("2.32", "1.5"), "bw.out")
     a2a = write(tmp_path, A2A, "a2a.out")
     files = [str(bw), str(a2a)]
-    assert main(["match", str(described), *files, "--quiet"]) == 0
+    assert main(["match", str(described), *files]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("The machine ")
     assert "(median of 3 rows; worst: " in first
-    options = ["--fit", "--output", "fit.toml", "--out", "new", "--quiet"]
+    options = ["--fit", "--output", "fit.toml", "--out", "new"]
     assert main(["match", str(described), *files, *options]) == 0
     assert capsys.readouterr().out.startswith("After the fit, the machine")
     fitted, raw = load_match(tmp_path / "fit.toml")

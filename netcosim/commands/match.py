@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from netcosim.commands import add_quiet, assignments
+from netcosim.commands import assignments
 from netcosim.folders import need_folder
 from netsim.errors import NetcosimError
 
@@ -39,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default match-MACHINE in this folder"
     )
-    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.match.machine import load_match
     from netcosim.match.outputs import read_output
     from netcosim.match.report import (
-        csv_text,
         fitted_lines,
+        frame_of,
         machine_text,
         page_text,
         sentences,
@@ -88,13 +86,7 @@ def run(args: argparse.Namespace) -> int:
             "--fit needs rows of one pair (osu_latency, osu_bw, osu_bibw), or all-gathers and "
             "all-reduces by recursive doubling"
         )
-
-    def progress(n: int) -> None:
-        if not args.quiet and sys.stderr.isatty():
-            end = "\n" if n == len(rows) else ""
-            print(f"\r{n} of {len(rows)} rows", end=end, file=sys.stderr, flush=True)
-
-    matched = match_all(rows, machine, algorithms, fitted, progress)
+    matched = match_all(rows, machine, algorithms, fitted)
     explained = None if args.fit else explaining(machine, matched, algorithms)
     lead = sentences(matched, fitted, explained)
     print("\n".join([*lead, *fitted_lines(fitted), *table_lines(matched)]))
@@ -105,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         {file: file_digest(file) for file in args.files},
     )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
-    write_text_atomically(out / "rows.csv", csv_text(matched))
+    write_text_atomically(out / "rows.csv", frame_of(matched).to_csv(index=False))
     written = write_page(out / PAGE_FILE, page)
     print(f"page: {written}; rows.csv{f'; {args.output}' if args.output else ''}")
     return 0

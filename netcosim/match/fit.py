@@ -226,19 +226,16 @@ def match_all(
     machine: MatchMachine,
     algorithms: Mapping[str, str],
     fitted: Sequence[Fitted] = (),
-    progress: Callable[[int], None] | None = None,
 ) -> list[Matched]:
     """Simulate all rows, and mark those that something was fitted on."""
     used: dict[Row, list[str]] = {}
     for one in fitted:
         for row in one.rows:
             used.setdefault(row, []).append(one.parameter.name)
-    found = []
-    for number, row in enumerate(rows):
-        found.append(replace(match(row, machine, algorithms), fitted=", ".join(used.get(row, ()))))
-        if progress is not None:
-            progress(number + 1)
-    return found
+    return [
+        replace(match(row, machine, algorithms), fitted=", ".join(used.get(row, ())))
+        for row in rows
+    ]
 
 
 def explaining(

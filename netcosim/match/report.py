@@ -10,7 +10,7 @@ import numpy as np
 
 from netcosim.config.toml_text import toml_text
 from netcosim.match.fit import Fitted
-from netcosim.match.rows import format_bytes, table_text
+from netcosim.match.rows import format_bytes
 from netcosim.match.tests import Matched
 from netsim.units import short_name
 
@@ -198,16 +198,3 @@ def page_text(
     if fitted:
         sections.insert(0, Section("Fitted", "\n\n".join(fitted_lines(fitted))))
     return render_page(title, " ".join(lead), sections, config=config, inputs=inputs)
-
-
-def csv_text(matched: Sequence[Matched]) -> str:
-    """Return the rows as CSV: the table of what was measured, and the simulated beside it."""
-    head, *lines = table_text([one.row for one in matched]).splitlines()
-    beside = [
-        f"{one.algorithm},{one.simulated:.6g},{one.ratio:.4g},{one.fitted.replace(',', ';')}"
-        if one.ratio == one.ratio
-        else f"{one.algorithm},,,"
-        for one in matched
-    ]
-    found = [f"{head},simulated_algorithm,simulated,ratio,fitted"]
-    return "\n".join([*found, *map(",".join, zip(lines, beside, strict=True))]) + "\n"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -52,9 +50,6 @@ class Row:
         return f"{self.test}{how} of {format_bytes(self.bytes)} on {self.ranks} ranks"
 
 
-COLUMNS = [field.name for field in fields(Row) if field.name != "where"]
-
-
 def plain(name: str) -> str:
     """Return a name in small letters without anything else."""
     return re.sub(r"[^a-z]", "", name.lower())
@@ -68,19 +63,10 @@ def format_bytes(n: int) -> str:
     return f"{n} B"
 
 
-def table_text(rows: Sequence[Row]) -> str:
-    """Return the table as CSV, which `read_table` reads."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([getattr(row, name) for name in COLUMNS] for row in rows)
-    return text.getvalue()
-
-
 def is_table(head: str) -> bool:
     """Return whether the first line of a file is the head of a table."""
     names = {cell.strip().lower() for cell in head.split(",")}
-    return bool(names & set(_ALIASES["bytes"])) and bool(names & {"value", *_WIDE})
+    return bool(names & {*_ALIASES["bytes"]}) and bool(names & {*_ALIASES["value"], *_WIDE})
 
 
 def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> list[Row]:

@@ -99,9 +99,6 @@ def _send(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Send programs of ranks on nodes; return when each rank and each program finished, in s."""
     programs, nodes = [p for p, _ in parts], [n for _, n in parts]
-    for program, placed in parts:
-        if len(placed) != program.n_ranks:
-            raise NetcosimError("match: ranks and nodes differ in number")
     n_messages = sum(p.n_messages for p in programs)
     if n_messages > MOST_MESSAGES * len(parts):
         raise NotSimulatedError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")

@@ -1,9 +1,11 @@
-"""Named packet configurations: other simulators' routers as a `PacketConfig`."""
+"""Named packet configurations: routers of other simulators, end points of real machines."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from netsim.errors import unknown_name
@@ -18,18 +20,10 @@ class PacketPreset:
     params: Mapping[str, Any]
 
 
-def _end_points(
-    packet_bytes: int, buffer_bytes: int, router_latency_s: float, overhead_s: float
-) -> dict[str, Any]:
-    """Return the keys of a machine whose ranks have one overhead for sends and receives."""
-    return {
-        "packet_bytes": packet_bytes,
-        "buffer_bytes": buffer_bytes,
-        "router_latency_s": router_latency_s,
-        "send_overhead_s": overhead_s,
-        "recv_overhead_s": overhead_s,
-    }
-
+MACHINES: Mapping[str, Any] = tomllib.loads(
+    files("netsim.packet").joinpath("machines.toml").read_text("utf-8")
+)
+"""End points of real machines, with the routing and family of each."""
 
 PACKET_PRESETS: dict[str, PacketPreset] = {
     "merlin": PacketPreset(
@@ -63,31 +57,14 @@ PACKET_PRESETS: dict[str, PacketPreset] = {
             "crossing_requires": "credit",
         },
     ),
-    # end points of real machines: experiments/machines has the rows, the fits and their errors
-    "slingshot-11": PacketPreset(
-        "Slingshot at 200 Gbit/s, fitted on GPCNeT; with node_latency = 1.1 us",
-        _end_points(4096, 1 << 16, 350e-9, 800e-9),
-    ),
-    "ndr-fat-tree": PacketPreset(
-        "InfiniBand NDR, fitted on exchanges of MareNostrum 5; with node_latency = 0.66 us",
-        _end_points(4096, 1 << 16, 200e-9, 300e-9),
-    ),
-    "edr-fat-tree": PacketPreset(
-        "InfiniBand EDR, fitted on pairs of Lassen; with node_latency = 0.28 us",
-        {
-            **_end_points(4096, 1 << 16, 100e-9, 250e-9),
-            "copy_s_per_byte": 0.072e-9,
-            "eager_limit_bytes": 512,
-        },
-    ),
-    "aries": PacketPreset(
-        "Cray Aries, fitted on a pair of Piz Daint; with node_latency = 0.51 us",
-        _end_points(2048, 1 << 15, 100e-9, 400e-9),
-    ),
-    "tofu-d": PacketPreset(
-        "Tofu-D, fitted on exchanges of Fugaku; with node_latency = 0.93 us",
-        _end_points(2048, 1 << 15, 100e-9, 200e-9),
-    ),
+    **{
+        name: PacketPreset(
+            one["description"],
+            one["packet"]
+            | dict.fromkeys(("send_overhead_s", "recv_overhead_s"), one["overhead_s"]),
+        )
+        for name, one in MACHINES.items()
+    },
 }
 
 

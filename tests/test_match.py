@@ -185,6 +185,11 @@ def test_sizes_of_collectives_are_those_of_the_benchmark() -> None:
     assert math.isnan(unknown.simulated)
     assert unknown.reason == "knomial_ompi: no broadcast of that name"
     assert match(row("osu_bcast", 8, 99), machine()).reason == "99 nodes; the machine has 16"
+    inside = Row("osu_allreduce", "", 8, 1, 4, "mean", 1.0, "us")
+    free = machine(packet={"send_overhead_s": 0.0, "recv_overhead_s": 0.0})
+    assert match(inside, free).reason.startswith("all messages stay inside a node")
+    few = Row("gpcnet congested RR Lat", "", 8, 2, 2, "mean", 1.0, "us")
+    assert match(few, machine()).reason == "GPCNeT's load test needs at least 10 nodes"
 
 
 def test_reductions_cost_processor_time() -> None:

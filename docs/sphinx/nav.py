@@ -66,6 +66,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "/experiments/ai_clusters/README",
         "/experiments/ai_clusters/paths",
         "/experiments/network_schedulers/README",
+        "/experiments/machines/README",
         "/experiments/learning/README",
         "/experiments/calibration/README",
         "/experiments/calibration/coupled",

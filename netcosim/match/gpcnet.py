@@ -74,7 +74,7 @@ def simulated(row: Row, test: GpcnetTest, machine: MatchMachine, send: Sender) -
     if test.phase == "isolated":
         nodes = machine.nodes(row.nodes)
         if nodes is None:
-            raise NetcosimError(f"{row.where}: {row.nodes} nodes; the machine has fewer")
+            raise NetcosimError(f"{row.nodes} nodes; the machine has {machine.topology.n_nodes}")
         return _statistic(row, test, _values(row, test, machine, send, nodes, per_node, []))
     # a fifth of the nodes tests, rounded up: 5 n - 1 is the middle of the totals that give n
     total = min(5 * row.nodes - 1, machine.topology.n_nodes)
@@ -83,7 +83,7 @@ def simulated(row: Row, test: GpcnetTest, machine: MatchMachine, send: Sender) -
     shuffled = np.random.default_rng([machine.seed, total]).permutation(nodes)
     congesting = math.floor(CONGESTING_SHARE * total)
     if congesting < 2 * len(CONGESTORS) or total - congesting < 2:
-        raise NetcosimError(f"{row.where}: GPCNeT's load test needs at least 10 nodes")
+        raise NetcosimError("GPCNeT's load test needs at least 10 nodes")
     testing = np.sort(shuffled[congesting:])
     isolated = _values(row, test, machine, send, testing, per_node, [])
     sets = [np.sort(shuffled[:congesting][i :: len(CONGESTORS)]) for i in range(len(CONGESTORS))]

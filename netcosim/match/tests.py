@@ -18,6 +18,7 @@ from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S
+from netsim.text_numbers import whole_number
 from netsim.topologies.gpu_cluster import GpuClusterShape
 from netsim.traffic import Program, Traffic, combine
 from patterns.bisection_pairing import bisection_pairing
@@ -34,10 +35,6 @@ MOST_PACKETS = 1 << 19
 """Of a simulation: larger messages have larger packets."""
 
 _LIBRARY_NAMES = re.compile(r"(_ompi|_mpich)$|^default-(?!default)")
-
-
-class NotSimulatedError(NetcosimError):
-    """A row that cannot be simulated; the message has the reason."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ def match(row: Row, machine: MatchMachine, algorithms: Mapping[str, str] | None 
     algorithm = row.algorithm
     try:
         algorithm, value = _simulated(row, machine, algorithms or {})
-    except NotSimulatedError as error:
+    except NetcosimError as error:
         return Matched(row, algorithm, math.nan, str(error))
     return Matched(row, algorithm, value / UNITS[row.unit])
 
@@ -82,7 +79,7 @@ def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -
     if test.startswith("gpcnet"):
         test_of = gpcnet.test_of(row)
         if test_of is None:
-            raise NotSimulatedError("one-sided tests of GPCNeT are not simulated")
+            raise NetcosimError("one-sided tests of GPCNeT are not simulated")
         return test_of.algorithm, gpcnet.simulated(row, test_of, machine, _send)
     if test == "mpigraph":
         return row.algorithm, _mpigraph(row, machine)
@@ -90,7 +87,7 @@ def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -
         return "", _pairs(row, mode, machine)
     operation = NAMES["operations"].get(test.removeprefix("osu").removeprefix("nccl"))
     if operation is None:
-        raise NotSimulatedError(f"{row.test}: no test that is simulated")
+        raise NetcosimError(f"{row.test}: no test that is simulated")
     return _collective(row, operation, machine, algorithms)
 
 
@@ -101,13 +98,15 @@ def _send(
     programs, nodes = [p for p, _ in parts], [n for _, n in parts]
     n_messages = sum(p.n_messages for p in programs)
     if n_messages > MOST_MESSAGES * len(parts):
-        raise NotSimulatedError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")
+        raise NetcosimError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")
     most = min(PACKETS_OF_MESSAGE, max(2, MOST_PACKETS // max(1, n_messages)))
     largest = max(int(p.send_bytes.max(initial=1)) for p in programs)
     packets = packets_for(machine.packets(how.pop("reduced", 0.0)), largest, most)
     traffic: Traffic = combine(programs, nodes, start_s=how.pop("start_s", None))
     rng = np.random.default_rng(machine.seed)
     result = simulate_packets(machine.routing, traffic, packets, rng, record_messages=False, **how)
+    if result.end_ps <= 0:
+        raise NetcosimError("all messages stay inside a node, where they take no time")
     return result.rank_finish_ps / PS_PER_S, result.group_finish_ps / PS_PER_S
 
 
@@ -116,10 +115,10 @@ def _placed(row: Row, machine: MatchMachine) -> NDArray[np.int64]:
     n_ranks = row.ranks
     n_nodes = n_ranks if isinstance(machine.topology.shape, GpuClusterShape) else row.nodes
     if not 1 <= n_nodes <= n_ranks:
-        raise NotSimulatedError(f"{n_ranks} ranks on {n_nodes} nodes")
+        raise NetcosimError(f"{n_ranks} ranks on {n_nodes} nodes")
     nodes = machine.nodes(n_nodes)
     if nodes is None:
-        raise NotSimulatedError(f"{n_nodes} nodes; the machine has {machine.topology.n_nodes}")
+        raise NetcosimError(f"{n_nodes} nodes; the machine has {machine.topology.n_nodes}")
     return nodes[np.arange(n_ranks) * n_nodes // n_ranks]
 
 
@@ -127,7 +126,7 @@ def _pairs(row: Row, mode: str, machine: MatchMachine) -> float:
     size, placed = max(1, row.bytes), _placed(row, machine)
     p = len(placed) // 2 * 2
     if p < 2:
-        raise NotSimulatedError("one rank; a pair is needed")
+        raise NetcosimError("one rank; a pair is needed")
     chunks = 1 if mode == "ping-pong" else WINDOW
     program = bisection_pairing(
         p, size, 1, rounds=ROUNDS, warmup_rounds=0, chunks=chunks, mode=mode
@@ -141,7 +140,7 @@ def _pairs(row: Row, mode: str, machine: MatchMachine) -> float:
 
 
 def _mpigraph(row: Row, machine: MatchMachine) -> float:
-    window = int(row.algorithm.removeprefix("window ") or WINDOW)
+    window = whole_number(row.algorithm.removeprefix("window "), 1) or WINDOW
     placed, p = _placed(row, machine), row.ranks
     distances = np.unique(np.linspace(1, p - 1, min(p - 1, MOST_DISTANCES)).round().astype(int))
     times = []
@@ -167,7 +166,7 @@ def _collective(
     one = Collective(operation, name, g if nccl else 1, chunks=None if nccl else 1)
     messages, n_steps = one.messages(np.arange(p)[None, :], size)
     if len(messages) > MOST_MESSAGES:
-        raise NotSimulatedError(f"{len(messages):,} messages; at most {MOST_MESSAGES:,}")
+        raise NetcosimError(f"{len(messages):,} messages; at most {MOST_MESSAGES:,}")
     program = build_program(p, n_steps, messages)
     share = 0.0 if nccl else reduced_share(operation, name)
     finish, group = _send(machine, [(program, placed)], reduced=share)
@@ -195,7 +194,7 @@ def algorithm_of(
     if operation == "all-gather" and name == "recursivedoubling":
         found = "recursive-halving"  # its steps backwards are the doubling
     if found is None or found not in (*LIBRARY[operation], "auto"):
-        raise NotSimulatedError(f"{row.algorithm}: no {operation} of that name")
+        raise NetcosimError(f"{row.algorithm}: no {operation} of that name")
     if found != "auto":
         return found
     return algorithms.get(operation) or mpich_choice(operation, p, buffer_bytes)

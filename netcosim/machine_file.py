@@ -48,7 +48,7 @@ def describe_file(path: Path) -> list[str]:
 
 
 def describe_machine(topology: Topology) -> list[str]:
-    """Describe what a machine has and what its file has beside that: links, levels, nodes, notes."""
+    """Describe a machine: what is found and left out, links, levels, nodes and notes."""
     notes = family_of(topology).notes(topology)
     return [
         _found(topology, notes),

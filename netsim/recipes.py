@@ -1,4 +1,6 @@
-"""Recipes: another simulator's packet model and the routing that goes with it, by one name.
+"""Recipes: a packet model and the routing that goes with it, by one name.
+
+They are those of other simulators, and of real machines as experiments/machines fits them.
 
 A config names one as ``recipe`` under ``[machine]``. Keys beside it override its own: another
 ``routing`` replaces the recipe's routing with its parameters, and a key of ``[machine.packet]``
@@ -12,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from netsim.packet.model import PacketConfig
-from netsim.packet.presets import PACKET_PRESETS, packet_preset
+from netsim.packet.presets import MACHINES, PACKET_PRESETS, packet_preset
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topology import Topology
@@ -87,4 +89,8 @@ OF_SIMULATORS = (
         },
         ("dragonfly",),
     ),
+)
+OF_MACHINES = tuple(
+    Recipe(name, one["description"], name, one["routing"], families=(one["family"],))
+    for name, one in MACHINES.items()
 )

@@ -23,7 +23,8 @@ from patterns.build import (
 )
 from patterns.entry import Pattern
 
-MODES = ("both", "ping-pong")
+MODES = ("both", "ping-pong", "one-way")
+ANSWER_BYTES = 4
 
 
 def _partners(
@@ -62,7 +63,12 @@ def bisection_pairing(
     rounds: Annotated[int, "counted rounds an iteration", Ge(1)] = 26,
     warmup_rounds: Annotated[int, "rounds before them", Ge(0)] = 4,
     chunks: Annotated[int, "messages a round and direction", Ge(1)] = 1,
-    mode: Annotated[str, "both directions at the same time, or in turn", OneOf(MODES)] = "both",
+    mode: Annotated[
+        str,
+        "both directions at the same time, in turn, or the lower rank alone and an answer of "
+        "4 bytes",
+        OneOf(MODES),
+    ] = "both",
 ) -> Program:
     """Build rounds of exchange with a fixed partner, without synchronisation across pairs.
 
@@ -80,8 +86,9 @@ def bisection_pairing(
         i + n/2 (the last rank idles if n is odd).
     rounds, warmup_rounds : int
         Warm-up rounds are ordinary rounds; measurements leave them out.
-    mode : {"both", "ping-pong"}
-        both: the two sides send at the same time. ping-pong: the upper rank answers.
+    mode : {"both", "ping-pong", "one-way"}
+        both: the two sides send at the same time. ping-pong: the upper rank answers. one-way: it
+        answers all chunks of a round with one message of 4 bytes, as osu_bw and osu_mbw_mr do.
     """
     check_common(n_ranks, message_bytes, iterations)
     if rounds < 1 or warmup_rounds < 0 or chunks < 1:
@@ -105,11 +112,15 @@ def bisection_pairing(
         n_steps = 2
     one = select(one, one.src != one.dst)
     messages = join([one] * chunks)
+    if mode == "one-way":
+        down = src > other
+        answers = make_messages(src[down], 1, other[down], 0, ANSWER_BYTES)
+        messages = join([*[select(one, one.src < one.dst)] * chunks, answers])
     return build_program(n_ranks, n_steps, messages, iterations * (rounds + warmup_rounds))
 
 
 PATTERN = Pattern(
     "bisection-pairing",
-    "rounds of M bytes in both directions between fixed partners",
+    "rounds of M bytes between fixed partners: ping-pong, windows one way or both ways",
     bisection_pairing,
 )

@@ -30,6 +30,7 @@ PATTERNS: Registry[Pattern] = Registry(
         "patterns.fft3d:PATTERN",
         "patterns.gateways:PATTERN",
         "patterns.goal:PATTERN",
+        "patterns.gpcnet:PATTERN",
         "patterns.halo2d:PATTERN",
         "patterns.halo3d:PATTERN",
         "patterns.halo3d26:PATTERN",

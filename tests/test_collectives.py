@@ -24,6 +24,7 @@ from patterns.collectives.library import LIBRARY, Collective, choose
 from patterns.collectives.transfers import Transfers
 
 CASES = [(operation, name) for operation, known in LIBRARY.items() for name in known]
+CASES.remove(("all-to-all", "bruck"))  # its blocks are no range of units: see the test below
 RANKS = [(1, 1), (2, 1), (3, 1), (7, 1), (8, 1), (13, 1), (4, 4), (7, 8), (6, 2), (12, 4), (20, 4)]
 RANKS += [(16, 8), (12, 8), (9, 3)]
 
@@ -55,7 +56,7 @@ def follow(t: Transfers, held: list[dict[int, int]], pick: np.random.Generator) 
                     for m in posts.get(key, ()):
                         goal = (int(t.dst[m]), int(t.dst_step[m]))
                         count[goal] += 1
-                        for unit in range(t.first[m], t.last[m]):
+                        for unit in (u % t.n_units for u in range(t.first[m], t.last[m])):
                             assert held[r].get(unit), f"rank {r} has nothing of unit {unit}"
                             arrived.setdefault(goal, []).append((unit, held[r][unit]))
                 if count[key] < needs[key]:
@@ -88,11 +89,15 @@ def check(one: Collective, p: int, message_bytes: int, seed: int = 0) -> Transfe
     held: list[dict[int, int]] = [{} for _ in range(p)]
     ends: list[tuple[int, int, int]] = []  # rank, unit, what it must have
     for u in units:
-        if one.operation in ("all-reduce", "reduce-scatter"):
+        if one.operation in ("all-reduce", "reduce-scatter", "reduce"):
             for r in range(p):
                 held[r][u] = 1 << r
-            whole = one.operation == "all-reduce"
-            ends += [(r, u, everyone) for r in (range(p) if whole else [owner(u, p, g, name)])]
+            to = {"all-reduce": range(p), "reduce": range(1)}.get(one.operation)
+            ends += [(r, u, everyone) for r in to or [owner(u, p, g, name)]]
+        elif one.operation in ("scatter", "gather"):
+            first, last = (0, u % p) if one.operation == "scatter" else (u % p, 0)
+            held[first][u] = 1 << first
+            ends.append((last, u, 1 << first))
         elif one.operation == "all-to-all":
             dst, src = divmod(u, p) if name != "hierarchical" else divmod(u, p)[::-1]
             held[src][u] = 1 << src
@@ -259,7 +264,28 @@ BANDWIDTH = [
     ("broadcast", "direct", 1, 1, 15),
     # p - 1 hops, then the other chunks
     ("broadcast", "ring", 1, 15, (15 + 14) / 15),
+    ("all-to-all", "pairwise", 1, 1, 15 / 16),
+    ("all-to-all", "bruck", 1, 1, 4 * 8 / 16),  # half of the blocks in each of four steps
+    ("all-gather", "bruck", 1, 1, 15 / 16),
+    ("all-gather", "neighbor-exchange", 1, 1, 15 / 16),
+    ("broadcast", "binomial", 1, 1, 4),
+    ("broadcast", "scatter-ring", 1, 1, 30 / 16),
+    ("broadcast", "scatter-doubling", 1, 1, 30 / 16),
+    ("reduce", "binomial", 1, 1, 4),
+    ("reduce", "direct", 1, 1, 15),
+    ("reduce", "recursive-halving", 1, 1, 30 / 16),
+    ("gather", "direct", 1, 1, 15 / 16),
+    ("gather", "binomial", 1, 1, 15 / 16),
+    ("scatter", "binomial", 1, 1, 15 / 16),
 ]
+
+
+def test_bruck_sends_a_block_once_for_each_bit_of_its_way() -> None:
+    """On 6 ranks the ways 1 to 5 have three odd, two with bit 1 and two with bit 2."""
+    t = Collective("all-to-all", "bruck").transfers(6, 6000)
+    from_first = t.src == 0
+    assert t.dst[from_first].tolist() == [1, 2, 4]
+    assert (t.last - t.first)[from_first].tolist() == [3, 2, 2]
 
 
 @pytest.mark.parametrize(("operation", "name", "g", "chunks", "times"), BANDWIDTH)
@@ -361,7 +387,7 @@ def test_jobs_that_do_not_fill_nodes_are_divided_into_equal_nodes() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"operation": "reduce"}, "operation of a collective 'reduce'"),
+        ({"operation": "reduction"}, "operation of a collective 'reduction'"),
         ({"algorithm": "pxn"}, "algorithm of all-reduce 'pxn'"),
         ({"chunks": 0}, "chunks = 0; it must be at least 1"),
     ],

@@ -16,6 +16,7 @@ from netsim.topologies.registry import FAMILIES, small_machine
 
 DRAGONFLY = {"family": "dragonfly", "p": 4, "a": 4, "g": 17}
 FATTREE = {"family": "fattree", "radix": 4}
+TORUS = {"family": "torus", "dims": [4, 4]}
 TINY = {
     "workload": {"synthetic": {"n_jobs": 2, "run_time_range": ["1 min", "1 h"]}},
     "queue": {"policies": ["random"]},
@@ -33,7 +34,9 @@ def test_a_recipe_is_what_it_stands_for(name: str) -> None:
     spelled: dict[str, Any] = {**recipe.routing_parameters, "packet": dict(recipe.packet_keys)}
     if recipe.routing is not None:
         spelled["routing"] = recipe.routing
-    assert machine(**DRAGONFLY, recipe=name) == machine(**DRAGONFLY, **spelled)
+    family = [*recipe.families, "dragonfly"][0]
+    of = {"dragonfly": DRAGONFLY, "fattree": FATTREE, "torus": TORUS}[family]
+    assert machine(**of, recipe=name) == machine(**of, **spelled)
     assert recipe.packet_config() == PacketConfig(**recipe.packet_keys)
 
 

@@ -20,6 +20,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "howto",
         "dragonfly-placement",
         "curve",
+        "match",
         "observables",
     ),
     "In depth": (
@@ -66,6 +67,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "/experiments/ai_clusters/links",
         "/experiments/ai_clusters/paths",
         "/experiments/network_schedulers/README",
+        "/experiments/machines/README",
         "/experiments/learning/README",
         "/experiments/calibration/README",
         "/experiments/calibration/coupled",

@@ -107,7 +107,7 @@ class MachineNames(Section):
     )
     recipe: Annotated[Text | None, NamesIn(RECIPES)] = Field(
         default=None,
-        description="router and routing of another simulator; keys beside it replace its own",
+        description="router and routing of a simulator or machine; keys beside it replace its own",
         examples=["merlin"],
     )
 

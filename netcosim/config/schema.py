@@ -38,6 +38,7 @@ def config_schema() -> Schema:
     from netcosim.config.run import SweepSection
     from netcosim.curve.config import CollectiveSection, CurveSection
     from netcosim.judge.config import JudgeSection
+    from netcosim.match.machine import MatchSection
     from netsim.routing.registry import ROUTINGS
     from netsim.topologies.registry import FAMILIES
     from patterns.registry import PATTERNS
@@ -64,7 +65,12 @@ def config_schema() -> Schema:
     machine |= properties(MachineNames) | declared(FAMILIES, ROUTINGS)
     sections["PacketSection"]["properties"] |= properties(PacketPresetKey)
     sections["PatternSection"]["properties"]["parameters"] = _object(declared(PATTERNS))
-    own = {"curve": CurveSection, "collective": CollectiveSection, "judge": JudgeSection}
+    own = {
+        "curve": CurveSection,
+        "collective": CollectiveSection,
+        "judge": JudgeSection,
+        "match": MatchSection,
+    }
     others = {name: _object(properties(section)) for name, section in own.items()}
     for key in _ONE_OR_MORE:
         options = others["curve"]["properties"][key]["anyOf"]

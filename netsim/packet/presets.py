@@ -1,9 +1,11 @@
-"""Named packet configurations: other simulators' routers as a `PacketConfig`."""
+"""Named packet configurations: routers of other simulators, end points of real machines."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from netsim.errors import unknown_name
@@ -17,6 +19,11 @@ class PacketPreset:
     description: str
     params: Mapping[str, Any]
 
+
+MACHINES: Mapping[str, Any] = tomllib.loads(
+    files("netsim.packet").joinpath("machines.toml").read_text("utf-8")
+)
+"""End points of real machines, with the routing and family of each."""
 
 PACKET_PRESETS: dict[str, PacketPreset] = {
     "merlin": PacketPreset(
@@ -50,6 +57,14 @@ PACKET_PRESETS: dict[str, PacketPreset] = {
             "crossing_requires": "credit",
         },
     ),
+    **{
+        name: PacketPreset(
+            one["description"],
+            one["packet"]
+            | dict.fromkeys(("send_overhead_s", "recv_overhead_s"), one["overhead_s"]),
+        )
+        for name, one in MACHINES.items()
+    },
 }
 
 

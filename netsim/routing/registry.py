@@ -37,7 +37,7 @@ RECIPES: Registry[Recipe] = Registry(
     "netsim.routing.registry:RECIPES",
     "recipe",
     "netsim.recipes:Recipe",
-    ("netsim.recipes:OF_SIMULATORS",),
+    ("netsim.recipes:OF_SIMULATORS", "netsim.recipes:OF_MACHINES"),
 )
 
 

@@ -55,17 +55,52 @@ def ring_orders(n_ranks: int, gpus_per_node: int, channels: int) -> list[IntArra
     return orders
 
 
-def direct(p: int, operation: str) -> Transfers:
-    """Send from every rank to every other one at once, in the order of a ring.
+def direct(p: int, operation: str, *, pairwise: bool = False) -> Transfers:
+    """Send from every rank to every other one, in the order of a ring.
 
-    The units of an all-to-all are numbered by destination, then by source.
+    All at once, or if ``pairwise`` to one rank a step. The units of an all-to-all are numbered by
+    destination, then by source.
     """
-    need_messages(p * (p - 1), p, f"a direct {operation} of {p} ranks")
-    src = np.arange(p)[:, None]
-    dst = (src + np.arange(1, p)[None, :]) % p
+    need_messages(p * (p - 1), p * (p if pairwise else 1), f"a direct {operation} of {p} ranks")
+    src, away = np.arange(p)[:, None], np.arange(1, p)[None, :]
+    dst, step = (src + away) % p, (away - 1 if pairwise else 0)
     unit = {"reduce-scatter": dst, "all-gather": src, "all-to-all": dst * p + src}[operation]
     n_units = p * p if operation == "all-to-all" else p
-    return make_transfers(min(1, p - 1), n_units, src, 0, dst, 0, (unit, unit + 1))
+    n_steps = p - 1 if pairwise else min(1, p - 1)
+    return make_transfers(n_steps, n_units, src, step, dst, step, (unit, unit + 1))
+
+
+def bruck(p: int, operation: str) -> Transfers:
+    """Return an all-gather or all-to-all in log2(p) steps (Bruck et al., IEEE TPDS 1997).
+
+    In step s of an all-gather rank r sends the units that it has from ``r`` on, modulo p, to rank
+    ``r - 2^s``. In an all-to-all it sends the blocks whose way to their destination contains
+    ``2^s`` to rank ``r + 2^s``; they are no range, so only their number counts.
+    """
+    src, s = np.arange(p)[:, None], np.arange((p - 1).bit_length())[None, :]
+    if operation == "all-gather":
+        units = (src, src + np.minimum(1 << s, p - (1 << s)))
+        return make_transfers(s.size, p, src, s, (src - (1 << s)) % p, s, units)
+    blocks = (np.arange(p)[:, None] >> s & 1).sum(axis=0)
+    return make_transfers(s.size, p * p, src, s, (src + (1 << s)) % p, s, (0, blocks))
+
+
+def neighbor_exchange(p: int) -> Transfers:
+    """Return an all-gather in p/2 exchanges with both neighbours in turn (Chen et al., 2005).
+
+    The first exchange is of own units, every later one of the two that came last. A ring if p is
+    odd, as in Open MPI.
+    """
+    rank = np.arange(p)
+    if p % 2 or p < 2:
+        return ring(rank, p - 1)
+    pair, parts = rank // 2, []
+    for step in range(p // 2):
+        other = (rank + np.where((rank + step) % 2, -1, 1)) % p
+        units = (2 * pair, 2 * pair + 2) if step else (rank, rank + 1)
+        parts.append(make_transfers(p // 2, p, rank, step, other, step, units))
+        pair = pair[other] if step else pair
+    return join(p // 2, p, parts)
 
 
 def neighbours(p: int) -> Transfers:
@@ -187,9 +222,24 @@ def to_root(parent: IntArray, level: IntArray) -> Transfers:
     )
 
 
-def from_root(p: int) -> Transfers:
-    """Send the buffer from rank 0 to all others at once."""
-    return make_transfers(1, 1, 0, 0, np.arange(1, p), 0, (0, 1))
+def from_root(p: int, *, scatter: bool = False) -> Transfers:
+    """Send the buffer from rank 0 to all others at once, or to each its unit."""
+    rank = np.arange(1, p)
+    return make_transfers(1, p, 0, 0, rank, 0, (rank, rank + 1) if scatter else (0, p))
+
+
+def binomial(p: int, *, scatter: bool = False) -> Transfers:
+    """Send the buffer from rank 0 along a binomial tree, or to each its unit.
+
+    In each of log2(p) steps the ranks that have something send to the rank at half the distance
+    of the step before. Backwards it is a reduction to rank 0, or a gather.
+    """
+    n_steps = (p - 1).bit_length()
+    distance = 1 << np.arange(n_steps)[::-1]
+    step, rank = np.nonzero(np.arange(p) % (2 * distance[:, None]) == distance[:, None])
+    away = distance[step]
+    units = (rank, np.minimum(rank + away, p)) if scatter else (0, p)
+    return make_transfers(n_steps, p, rank - away, step, rank, step, units)
 
 
 def hierarchical(n_ranks: int, gpus_per_node: int, operation: str, chunks: int) -> Transfers:

@@ -1,4 +1,4 @@
-"""Collectives by operation and algorithm, as users of NCCL name them."""
+"""Collectives by operation and algorithm, as NCCL and MPI libraries name them."""
 
 from __future__ import annotations
 
@@ -86,6 +86,19 @@ def _direct_all_reduce(layout: Layout) -> Transfers:
     return then(made.direct(p, "reduce-scatter"), made.direct(p, "all-gather"))
 
 
+def _binomial(layout: Layout) -> Transfers:
+    return made.binomial(layout.n_ranks, scatter=True)
+
+
+def _scatter_then(gathered: Callable[[int], Transfers]) -> Callable[[Layout], Transfers]:
+    """Return a broadcast: a binomial scatter, then an all-gather (Thakur et al., IJHPCA 2005)."""
+    return lambda layout: then(_binomial(layout), gathered(layout.n_ranks))
+
+
+def _doubling_gather(p: int) -> Transfers:
+    return made.recursive_halving(p, "all-gather")
+
+
 LIBRARY: Mapping[str, Mapping[str, Callable[[Layout], Transfers]]] = {
     "all-reduce": {
         "ring": lambda layout: _ring(layout, 2),
@@ -101,20 +114,43 @@ LIBRARY: Mapping[str, Mapping[str, Callable[[Layout], Transfers]]] = {
         "hierarchical": _hierarchical("reduce-scatter"),
         "recursive-halving": _halving("reduce-scatter"),
         "direct": _direct("reduce-scatter"),
+        "pairwise": lambda at: made.direct(at.n_ranks, "reduce-scatter", pairwise=True),
     },
     "all-gather": {
         "ring": lambda layout: _ring(layout, 1),
         "hierarchical": _hierarchical("all-gather"),
         "recursive-halving": _halving("all-gather"),
         "direct": _direct("all-gather"),
+        "bruck": lambda layout: made.bruck(layout.n_ranks, "all-gather"),
+        "neighbor-exchange": lambda layout: made.neighbor_exchange(layout.n_ranks),
     },
     "broadcast": {
         "ring": _broadcast_ring,
         "tree": _broadcast_tree,
         "direct": lambda layout: made.from_root(layout.n_ranks),
+        "binomial": lambda layout: made.binomial(layout.n_ranks),
+        "scatter-ring": _scatter_then(lambda p: made.ring(np.arange(p), p - 1)),
+        "scatter-doubling": _scatter_then(_doubling_gather),
+    },
+    "reduce": {
+        "direct": lambda layout: reverse(made.from_root(layout.n_ranks)),
+        "binomial": lambda layout: reverse(made.binomial(layout.n_ranks)),
+        "recursive-halving": lambda layout: then(
+            made.recursive_halving(layout.n_ranks, "reduce-scatter"), reverse(_binomial(layout))
+        ),
+    },
+    "gather": {
+        "direct": lambda layout: reverse(made.from_root(layout.n_ranks, scatter=True)),
+        "binomial": lambda layout: reverse(_binomial(layout)),
+    },
+    "scatter": {
+        "direct": lambda layout: made.from_root(layout.n_ranks, scatter=True),
+        "binomial": _binomial,
     },
     "all-to-all": {
         "direct": _direct("all-to-all"),
+        "pairwise": lambda layout: made.direct(layout.n_ranks, "all-to-all", pairwise=True),
+        "bruck": lambda layout: made.bruck(layout.n_ranks, "all-to-all"),
         "pxn": lambda layout: made.pxn(layout.n_ranks, layout.gpus_per_node),
         "hierarchical": lambda layout: reverse(made.pxn(layout.n_ranks, layout.gpus_per_node)),
     },
@@ -228,7 +264,8 @@ class Collective:
             Ranks of each group, node after node.
         message_bytes : int
             The size in the tables of nccl-tests: the buffer of a rank before an all-reduce,
-            reduce-scatter, broadcast or all-to-all, after an all-gather; the message of send-recv.
+            reduce-scatter, reduce, broadcast or all-to-all, after an all-gather; the message of
+            send-recv; what rank 0 has before a scatter or after a gather.
             All-to-all sends ``floor(message_bytes / p)`` to each rank.
         first_step : int
             Step of each rank in which it begins.
@@ -280,12 +317,14 @@ def choose(operation: str, n_ranks: int, gpus_per_node: int, message_bytes: int)
     (``src/graph/tuning.cc`` of NCCL 2.8; protocol LL128 with the bounds of compute capability 8.0:
     bus bandwidth 235 GB/s, tree 130 GB/s on one or two nodes and 105 GB/s on more; without its
     corrections by size). All-to-all: PXN if it crosses nodes of several ranks, else direct.
-    All others: ring.
+    Reduce, gather and scatter: binomial, which NCCL does not have. All others: ring.
     """
     p, g = n_ranks, gpus_per_node
     n = p // g
     if operation in ("all-to-all", "send-recv"):
         return "pxn" if operation == "all-to-all" and n > 1 and g > 1 else "direct"
+    if operation in ("reduce", "gather", "scatter"):
+        return "binomial"
     if operation != "all-reduce" or p == 1:
         return "ring"
     inside, between, once = _RING_S

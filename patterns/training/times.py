@@ -14,7 +14,7 @@ def wire_share(kind: str, p: int) -> float:
     """Return the bytes that a GPU sends in a collective of p GPUs, over the bytes of the vector."""
     if kind == "all-reduce":
         return 2 * (p - 1) / p
-    return 1.0 if kind in ("send", "receive", "send-recv", "broadcast") else (p - 1) / p
+    return 1.0 if kind in ("send", "receive", "send-recv", "broadcast", "reduce") else (p - 1) / p
 
 
 def wire_bytes(op: Operation, layout: Layout) -> float:

@@ -1,0 +1,1 @@
+"""Machines of today: benchmarks that were measured on them, and how scattered their jobs are"""

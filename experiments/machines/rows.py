@@ -1,0 +1,154 @@
+"""Rows of each machine, measured and simulated, and how far the two are apart."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.kit.claims import Claim, claims_frame
+from experiments.kit.data import read_data
+from netcosim.match.fit import fit, match_all
+from netcosim.match.machine import load_match
+from netcosim.match.outputs import read_output
+from netcosim.match.report import fitted_lines, frame_of
+from netcosim.match.rows import Row
+from netcosim.reproduce.paper import Analysis, Options
+from netsim.errors import NetcosimError
+from netsim.inputs import checked_path, input_file
+
+FUNCTION = "experiments.machines.rows:point"
+VARIABLE = "NETCOSIM_SHARED"
+SMALL = 64 << 10
+GOALS = {"large": (0.85, 1.18), "small": (0.7, 1.4)}
+"""Median ratios of rows from `SMALL` on and of those below."""
+_BY_ELEMENT = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter")
+
+
+def measured_folder(options: Options) -> Path:
+    """Return the folder of the measured rows: ``--shared`` or `VARIABLE`, inputs/measured in it."""
+    given = options.settings.get("shared") or os.environ.get(VARIABLE, "")
+    folder = Path(given) / "inputs" / "measured"
+    if not given or not folder.is_dir():
+        raise NetcosimError(
+            f"shared = {given or 'not given'}: no folder inputs/measured (--shared or {VARIABLE}); "
+            "nothing was computed"
+        )
+    return folder
+
+
+def points(options: Options) -> list[dict[str, Any]]:
+    """Return a point a machine; in quick only those of one switch."""
+    folder, data = measured_folder(options), read_data("machines")["machines"]
+    names = ("lumi", "fugaku-2x2x2") if options.quick else data
+    return [
+        {
+            "study": "machines",
+            "machine": input_file(str(files("experiments").joinpath(*_place(name)))),
+            "name": name,
+            "files": [
+                input_file(folder / file)
+                for file in (data[name]["file"], *data[name].get("more", ()))
+            ],
+            "where": data[name].get("where", {}),
+            "leave_out": data[name].get("leave_out", []),
+            "fit": data[name].get("fit", True),
+        }
+        for name in names
+    ]
+
+
+def _place(name: str) -> tuple[str, str, str]:
+    return "machines", "machines", f"{name}.toml"
+
+
+def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
+    """Compute a machine: tables "rows" and "fitted"."""
+    machine, _ = load_match(Path(checked_path(content["machine"])))
+    read = [read_output(checked_path(file), where=content["where"]) for file in content["files"]]
+    left_out = content["leave_out"]
+    rows = [row for one in read for row in one if _is_sent(row) and row.test not in left_out]
+    machine, fitted = fit(machine, rows) if content["fit"] else (machine, [])
+    matched = match_all(rows, machine, {}, fitted)
+    frame = frame_of(matched).assign(
+        machine=content["name"], library=[not _names_algorithm(row) for row in rows]
+    )
+    values = [
+        {"machine": content["name"], "fitted": line.split(":")[0], "line": line}
+        for line in fitted_lines(fitted)
+    ]
+    found = {"rows": frame.to_dict("records")}
+    return found | ({"fitted": values} if values else {})
+
+
+def _is_sent(row: Row) -> bool:
+    """Return whether a row sends anything: elements of 4 bytes are dealt over the ranks."""
+    return row.test.lower() not in _BY_ELEMENT or row.bytes >= 4 * row.ranks
+
+
+def _names_algorithm(row: Row) -> bool:
+    """Return whether a collective's algorithm is known; the default of a library is not."""
+    name = row.algorithm.removeprefix("default-")
+    return "default" not in name and "non_blocking" not in name
+
+
+def summarise(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return median ratios by machine: of all judged rows, of large and of small ones.
+
+    Judged are rows of a named algorithm that were simulated and not fitted on.
+    """
+    judged = rows[rows["ratio"].notna() & (rows["fitted"] == "") & ~rows["library"]]
+    found = []
+    for name, part in rows.groupby("machine", sort=False):
+        mine = judged[judged["machine"] == name]
+        sizes = {"large": mine[mine["bytes"] >= SMALL], "small": mine[mine["bytes"] < SMALL]}
+        line = {
+            "machine": name,
+            "rows": len(part),
+            "fitted": int((part["fitted"] != "").sum()),
+            "not_simulated": int(part["ratio"].isna().sum()),
+            "judged": len(mine),
+        }
+        for size, chosen in sizes.items():
+            low, high = GOALS["small"]
+            line[f"median_{size}"] = float(chosen["ratio"].median()) if len(chosen) else np.nan
+            line[f"within_{size}_percent"] = (
+                100 * float(chosen["ratio"].between(low, high).mean()) if len(chosen) else np.nan
+            )
+        found.append(line)
+    return pd.DataFrame(found)
+
+
+def analyse(tables: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Return the medians beside their goals, and by algorithm."""
+    rows = tables["rows"].fillna({"fitted": "", "note": "", "algorithm": ""})
+    summary, claims = summarise(rows), []
+    for line in summary.to_dict("records"):
+        for size, (low, high) in GOALS.items():
+            value = line[f"median_{size}"]
+            if value == value:
+                rows_of = "from" if size == "large" else "below"
+                text = f"{line['machine']}: median ratio of rows {rows_of} 64 KiB"
+                claims.append(
+                    Claim(
+                        text, str(line["machine"]), bool(low <= value <= high),
+                        f"{low} to {high}", simulated=value, expected=1.0,
+                    )
+                )  # fmt: skip
+    keys = ["machine", "test", "algorithm"]
+    kept = rows[rows["ratio"].notna() & (rows["fitted"] == "")]
+    by_algorithm = (
+        kept.assign(size=np.where(kept["bytes"] >= SMALL, "large", "small"))
+        .groupby([*keys, "size"], sort=False)["ratio"]
+        .agg(["median", "min", "max", "count"])
+        .reset_index()
+    )
+    shown = {"summary": summary, "algorithms": by_algorithm, "rows": rows}
+    if "fitted" in tables:
+        shown["fitted"] = tables["fitted"]
+    return Analysis(claims_frame(claims), shown)

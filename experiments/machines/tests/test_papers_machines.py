@@ -1,0 +1,140 @@
+"""Machines of today: descriptions that load, medians by hand, placements of a small machine."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments.kit.data import read_data
+from experiments.machines import rows, scatter
+from experiments.machines.paper import PAPER
+from netcosim.match.machine import load_match
+from netcosim.match.rows import Row
+from netcosim.reproduce.paper import Options
+from netsim.errors import NetcosimError
+from netsim.inputs import input_file
+
+FOLDER = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("NETCOSIM_SHARED", FOLDER.parents[2] / "shared"))
+needs_rows = pytest.mark.skipif(
+    not (SHARED / "inputs" / "measured").is_dir(), reason="shared/inputs/measured is missing"
+)
+
+
+@pytest.mark.parametrize("name", read_data("machines")["machines"])
+def test_each_machine_is_described_and_routed(name: str) -> None:
+    text = (FOLDER / "machines" / f"{name}.toml").read_text("utf-8")
+    assert "Assumed" in text
+    machine, _ = load_match(FOLDER / "machines" / f"{name}.toml")
+    assert machine.routing.topology.n_nodes >= 8
+
+
+def test_without_measured_rows_nothing_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NETCOSIM_SHARED", raising=False)
+    for options in (Options(), Options(settings={"shared": str(tmp_path)})):
+        with pytest.raises(NetcosimError, match=r"no folder inputs/measured .*nothing was"):
+            PAPER.check(options)
+
+
+def test_medians_leave_out_what_was_fitted_and_what_a_library_chose() -> None:
+    """Ratios 0.5 and 1.1 of large rows, 2.0 of a small one; three rows do not count."""
+    lines = [
+        (1 << 20, 0.5, "", False),
+        (1 << 16, 1.1, "", False),
+        (1 << 10, 2.0, "", False),
+        (1 << 20, 9.0, "NIC bandwidth", False),
+        (1 << 20, 9.0, "", True),
+        (1 << 20, float("nan"), "", False),
+    ]
+    frame = pd.DataFrame(lines, columns=["bytes", "ratio", "fitted", "library"])
+    [line] = rows.summarise(frame.assign(machine="m")).to_dict("records")
+    counts = (line["rows"], line["fitted"], line["not_simulated"], line["judged"])
+    assert counts == (6, 1, 1, 3)
+    assert line["median_large"] == pytest.approx(0.8)
+    assert line["within_large_percent"] == 50
+    assert (line["median_small"], line["within_small_percent"]) == (2.0, 0)
+
+
+def test_rows_that_send_nothing_are_left_out() -> None:
+    """8 integers are not dealt over 32 ranks; an all-reduce has them on each."""
+
+    def row(test: str) -> Row:
+        return Row(test, "ring_ompi", 32, 32, 32, "median", 1.0, "us")
+
+    assert not rows._is_sent(row("ALLGATHER"))
+    assert rows._is_sent(row("ALLREDUCE"))
+
+
+def content(policy: str, path: Path) -> dict[str, Any]:
+    return {
+        "name": "m",
+        "policy": policy,
+        "file": input_file(path),
+        "groups": "groups",
+        "leaves": "leaves",
+        "where": {"partition": "G"},
+        "family": "dragonfly",
+        "parameters": {"p": 2, "a": 2, "g": 4, "h": 2},
+        "seed": 1,
+    }
+
+
+def test_spans_are_over_the_fewest_possible(tmp_path: Path) -> None:
+    """Groups of 4 nodes, switches of 2: a job of 6 nodes needs 2 groups and 3 switches."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("partition,nodes,groups,leaves\nG,6,4,6\nC,4,1,1\nG,2,1,2\n")
+    site = scatter.point(content("site", path))["jobs"]
+    assert [(j["groups_over_fewest"], j["leaves_over_fewest"]) for j in site] == [(2, 2), (1, 2)]
+    packed = scatter.point(content("baseline", path))["jobs"]
+    assert [(j["groups_over_fewest"], j["leaves_over_fewest"]) for j in packed] == [(1, 1), (1, 1)]
+
+
+def test_the_nearest_policy_is_the_least_factor_off() -> None:
+    """Site 2 and 4; a policy with 1 and 2 is half of it, one with 4 and 4 off by sqrt(2)."""
+    jobs = [
+        {"machine": "m", "policy": policy, "nodes": nodes, "groups_over_fewest": value,
+         "leaves_over_fewest": None}
+        for policy, values in (("site", (2.0, 4.0)), ("a", (1.0, 2.0)), ("b", (4.0, 4.0)))
+        for nodes, value in zip((4, 8), values, strict=True)
+    ]  # fmt: skip
+    found = scatter.analyse({"jobs": pd.DataFrame(jobs)}, Options()).tables["nearest"]
+    assert found["policy"].tolist() == ["b", "a"]
+    assert found["groups_factor_off"].tolist() == pytest.approx([2**0.5, 2.0])
+
+
+def table(name: str) -> list[dict[str, str]]:
+    with (FOLDER / "tables" / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_page_has_the_stored_medians() -> None:
+    page = (FOLDER / "README.md").read_text("utf-8")
+    for line in table("summary"):
+        cells = [
+            f"{float(line[key]):.2f}" if line[key] else ""
+            for key in ("median_large", "median_small")
+        ]
+        assert f"| {line['machine']} | {line['judged']} | {cells[0]} | {cells[1]} |" in page
+    for line in table("nearest"):
+        if line["policy"] in ("longest-idle", "random"):
+            assert f"{float(line['groups_over_fewest']):.2f}" in page
+
+
+@pytest.mark.shared
+@needs_rows
+def test_lumi_is_as_stored() -> None:
+    """The stored medians of the smallest machine are computed again."""
+    options = Options(scale="quick", settings={"shared": str(SHARED)})
+    [lumi] = [one for one in rows.points(options) if one["name"] == "lumi"]
+    frame = pd.DataFrame(rows.point(lumi)["rows"]).fillna({"fitted": ""})
+    [line] = rows.summarise(frame).to_dict("records")
+    [stored] = [one for one in table("summary") if one["machine"] == "lumi"]
+    for key in ("median_large", "median_small"):
+        assert line[key] == pytest.approx(float(stored[key]), rel=0.02)

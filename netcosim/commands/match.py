@@ -1,0 +1,103 @@
+"""``netcosim match``: outputs of benchmarks beside simulations of the same tests."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from netcosim.commands import assignments
+from netcosim.folders import need_folder
+from netsim.errors import NetcosimError
+
+HELP = "compare a machine's description with outputs of OSU, GPCNeT, nccl-tests, mpiGraph; fit it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``netcosim match``."""
+    parser.add_argument("machine", metavar="MACHINE.toml", help="with a section [machine]")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="what a benchmark printed, or CSV")
+    parser.add_argument(
+        "--nodes", type=int, default=0, metavar="N", help="of outputs that do not print them"
+    )
+    parser.add_argument(
+        "--ranks", type=int, default=0, metavar="N", help="the same; by default one a node"
+    )
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="COLUMN=TEXT",
+        help="only rows of CSV with this text; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--algorithm", action="append", default=[], metavar="OPERATION=NAME",
+        help="where outputs name none; by default as MPICH chooses; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fit", action="store_true",
+        help="fit the end points on rows of one pair and judge by the other rows",
+    )  # fmt: skip
+    parser.add_argument("--output", metavar="FILE.toml", help="with --fit: the fitted machine")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="where to write; by default match-MACHINE in this folder"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, simulate, fit, print and write."""
+    from netcosim.announce import compile_kernels
+    from netcosim.kernel_parts import PACKETS
+    from netcosim.match.fit import explaining, fit, match_all
+    from netcosim.match.machine import load_match
+    from netcosim.match.outputs import read_output
+    from netcosim.match.report import (
+        fitted_lines,
+        frame_of,
+        machine_text,
+        page_text,
+        sentences,
+        table_lines,
+    )
+    from netcosim.report.page import write_page
+    from netcosim.study.results import PAGE_FILE
+    from netsim.atomic_files import write_text_atomically
+    from netsim.files import read_text
+    from netsim.inputs import file_digest
+    from netsim.packet.routing_tables import tables_class
+    from patterns.collectives.library import LIBRARY
+
+    if args.output and not args.fit:
+        raise NetcosimError("--output is the fitted machine; add --fit")
+    for option in ("nodes", "ranks"):
+        if getattr(args, option) < 0:
+            raise NetcosimError(f"--{option} {getattr(args, option)}; must be at least 1")
+    algorithms = assignments("--algorithm", args.algorithm)
+    for operation, name in algorithms.items():
+        if name not in LIBRARY.get(operation, ()):
+            known = ", ".join(LIBRARY.get(operation, LIBRARY))
+            raise NetcosimError(f"--algorithm {operation}={name}: unknown; there are {known}")
+    where = assignments("--where", args.where)
+    path = Path(args.machine)
+    described, raw = load_match(path)
+    out = Path(args.out or f"match-{path.stem}")
+    need_folder(out)
+    rows = [row for file in args.files for row in read_output(file, args.nodes, args.ranks, where)]
+    compile_kernels([PACKETS[tables_class(described.routing, described.packets()).__name__]])
+    machine, fitted = fit(described, rows) if args.fit else (described, [])
+    if args.fit and not fitted:
+        raise NetcosimError(
+            "--fit needs rows of one pair (osu_latency, osu_bw, osu_bibw), or all-gathers and "
+            "all-reduces by recursive doubling"
+        )
+    matched = match_all(rows, machine, algorithms, fitted)
+    explained = None if args.fit else explaining(machine, matched, algorithms)
+    lead = sentences(matched, fitted, explained)
+    print("\n".join([*lead, *fitted_lines(fitted), *table_lines(matched)]))
+    if args.output:
+        write_text_atomically(Path(args.output), machine_text(raw, fitted, lead[0]))
+    page = page_text(
+        f"{path.stem}: measured and simulated", lead, matched, fitted, read_text(path),
+        {file: file_digest(file) for file in args.files},
+    )  # fmt: skip
+    out.mkdir(parents=True, exist_ok=True)
+    write_text_atomically(out / "rows.csv", frame_of(matched).to_csv(index=False))
+    written = write_page(out / PAGE_FILE, page)
+    print(f"page: {written}; rows.csv{f'; {args.output}' if args.output else ''}")
+    return 0

@@ -1,0 +1,1 @@
+"""Benchmark outputs of real machines beside simulations of the same tests."""

@@ -1,0 +1,172 @@
+"""GPCNeT's tests, isolated and beside its congestors, and its congestion impact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netcosim.match.machine import MatchMachine
+from netcosim.match.rows import NAMES, Row
+from netsim.errors import NetcosimError
+from netsim.traffic import Program
+from patterns.gpcnet import gpcnet
+
+CONGESTING_SHARE = 0.8
+CONGESTORS = ("all-to-all", "incast", "incast", "get-broadcast")
+"""All-to-all, two-sided and put incast, get broadcast; they keep one message outstanding."""
+CONGESTOR_BYTES = 4096
+DRAWS = 4
+"""Random rings of a test (GPCNeT draws 30)."""
+WARM_UP_S = 20e-6
+"""Congestors run so long before a test begins."""
+
+Sender = Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]
+Programs = list[tuple[Program, NDArray[np.int64]]]
+
+
+@dataclass(frozen=True)
+class GpcnetTest:
+    """A line of GPCNeT's tables."""
+
+    phase: str
+    """Either "isolated", "congested" or "impact"."""
+    pattern: str
+    window: int = 1
+    iterations: int = 1
+
+    @property
+    def algorithm(self) -> str:
+        """As the table names it."""
+        return {"all-reduce": "recursive-doubling", "all-to-all": "direct"}.get(self.pattern, "")
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether smaller is better."""
+        return self.window == 1 and self.pattern != "all-to-all"
+
+    @property
+    def draws(self) -> int:
+        """Rings that are drawn."""
+        return DRAWS if self.pattern in ("ring", "ring-barrier") else 1
+
+
+def test_of(row: Row) -> GpcnetTest | None:
+    """Return the test of a row; None if it is one-sided or unknown."""
+    words = row.test.lower().split()
+    if "get" in words or "put" in words:
+        return None
+    phases = [phase for phase in ("impact", "congested") if phase in words]
+    for entry in NAMES["gpcnet"]:
+        if set(entry["words"]) <= set(words):
+            how = {key: value for key, value in entry.items() if key != "words"}
+            return GpcnetTest((*phases, "isolated")[0], **how)
+    return None
+
+
+def simulated(row: Row, test: GpcnetTest, machine: MatchMachine, send: Sender) -> float:
+    """Return what GPCNeT would print for a row, in s, bytes/s a rank, or as a factor."""
+    per_node = row.ranks // row.nodes
+    if test.phase == "isolated":
+        nodes = machine.nodes(row.nodes)
+        if nodes is None:
+            raise NetcosimError(f"{row.nodes} nodes; the machine has {machine.topology.n_nodes}")
+        return _statistic(row, test, _values(row, test, machine, send, nodes, per_node, []))
+    # a fifth of the nodes tests, rounded up: 5 n - 1 is the middle of the totals that give n
+    total = min(5 * row.nodes - 1, machine.topology.n_nodes)
+    nodes = machine.nodes(total)
+    assert nodes is not None
+    shuffled = np.random.default_rng([machine.seed, total]).permutation(nodes)
+    congesting = math.floor(CONGESTING_SHARE * total)
+    if congesting < 2 * len(CONGESTORS) or total - congesting < 2:
+        raise NetcosimError("GPCNeT's load test needs at least 10 nodes")
+    testing = np.sort(shuffled[congesting:])
+    isolated = _values(row, test, machine, send, testing, per_node, [])
+    sets = [np.sort(shuffled[:congesting][i :: len(CONGESTORS)]) for i in range(len(CONGESTORS))]
+    congested = _values(row, test, machine, send, testing, per_node, sets)
+    found = _statistic(row, test, congested)
+    if test.phase == "congested":
+        return found
+    # the impact is a ratio of numbers as they are printed, to 0.1 us or MiB/s
+    unit = 1e-6 if test.is_latency else 2.0**20
+    before, after = (round(x / unit, 1) for x in (_statistic(row, test, isolated), found))
+    return after / before if test.is_latency else before / after
+
+
+def _statistic(row: Row, test: GpcnetTest, values: NDArray[np.float64]) -> float:
+    if row.statistic == "p99":
+        return float(np.quantile(values, 0.99 if test.is_latency else 0.01))
+    return float(values.mean())
+
+
+def _values(
+    row: Row,
+    test: GpcnetTest,
+    machine: MatchMachine,
+    send: Sender,
+    nodes: NDArray[np.int64],
+    per_node: int,
+    congestors: list[NDArray[np.int64]],
+) -> NDArray[np.float64]:
+    """Return the number of each rank in each drawn ring: s, or bytes/s."""
+    found = []
+    n_ranks, placed = len(nodes) * per_node, np.repeat(nodes, per_node)
+    for draw in range(test.draws):
+        rng = np.random.default_rng([machine.seed, draw])
+        how: dict[str, Any] = {"test": test.pattern, "ranks_per_node": per_node}
+        if test.pattern == "all-to-all":
+            how["algorithm"] = test.algorithm
+        program = gpcnet(n_ranks, row.bytes, test.iterations, rng, **how, window=test.window)
+        if congestors:
+            time_s = _beside(program, placed, congestors, per_node, machine, send)
+        else:
+            time_s = send(machine, [(program, placed)])[0]
+        found.append(time_s / test.iterations)
+    each = np.concatenate(found)
+    if test.pattern == "all-reduce":
+        return each
+    if test.is_latency:
+        return each / 2  # an exchange with both neighbors counts as two
+    sent = 2 * test.window if test.pattern != "all-to-all" else len(nodes) - 1
+    rates: NDArray[np.float64] = sent * row.bytes / each
+    return rates
+
+
+def _beside(
+    program: Program,
+    placed: NDArray[np.int64],
+    congestors: list[NDArray[np.int64]],
+    per_node: int,
+    machine: MatchMachine,
+    send: Sender,
+) -> NDArray[np.float64]:
+    """Return the times of a test's ranks beside congestors that outlast it."""
+    until = WARM_UP_S + 2 * float(send(machine, [(program, placed)])[1][0])
+    rng = np.random.default_rng(machine.seed)
+
+    def loads(iterations: list[int]) -> Programs:
+        return [
+            (
+                gpcnet(
+                    len(nodes) * per_node, CONGESTOR_BYTES, n, rng, test=kind,
+                    ranks_per_node=per_node,
+                ),
+                np.repeat(nodes, per_node),
+            )
+            for kind, nodes, n in zip(CONGESTORS, congestors, iterations, strict=True)
+        ]  # fmt: skip
+
+    alone_s = [float(send(machine, [one])[1][0]) for one in loads([1] * len(CONGESTORS))]
+    for _ in range(6):
+        parts = loads([math.ceil(until / one) + 1 for one in alone_s])
+        starts = np.array([WARM_UP_S, *[0.0] * len(parts)])
+        ranks, groups = send(machine, [(program, placed), *parts], start_s=starts, until_s=until)
+        if groups[0] >= 0:
+            times: NDArray[np.float64] = ranks[: len(placed)] - WARM_UP_S
+            return times
+        until *= 3
+    raise NetcosimError("gpcnet: the test does not end beside its congestors")

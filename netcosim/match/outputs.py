@@ -1,0 +1,171 @@
+"""What OSU's benchmarks, GPCNeT, nccl-tests and mpiGraph print, as rows of one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from netcosim.curve.measured import read_measured
+from netcosim.match.rows import NAMES, PAIR_TESTS, UNITS, Row, is_table, plain, read_table
+from netsim.errors import NetcosimError
+from netsim.files import read_text
+from netsim.text_numbers import need_whole, number_of, whole_number
+
+_OSU_TITLE = re.compile(r"OSU MPI\S* (.+?) Test\b")
+OSU_TESTS: Mapping[str, str] = NAMES["osu"]
+_PAIRS = re.compile(r"\[\s*pairs:\s*(\d+)\s*\]")
+_SIZE = re.compile(r"^#\s*(nodes|ranks)\s*[:=]\s*(\S+)", re.IGNORECASE)
+_GPCNET = re.compile(r"^\s*Network(?:Load)? Tests v")
+_GPCNET_RANKS = re.compile(r"Test with (\d+) MPI ranks \((\d+) nodes\)")
+_GPCNET_NODES = re.compile(r"(\d+) nodes running Network Tests")
+_GPCNET_NAME = re.compile(r"(.+?)\s*\((\d+)\s*B\)$")
+_GPCNET_COLUMNS = {"Avg": "mean", "99%": "p99"}
+
+
+def read_output(
+    path: str | Path, nodes: int = 0, ranks: int = 0, where: Mapping[str, str] | None = None
+) -> list[Row]:
+    """Read one file, whose format is recognised by its text.
+
+    Parameters
+    ----------
+    nodes, ranks : int
+        Of outputs that do not print them (most of OSU's); 0: not known. An output may have lines
+        ``# nodes: 16`` and ``# ranks: 64`` instead.
+    where : mapping, optional
+        See `netcosim.match.rows.read_table`.
+    """
+    path = Path(path)
+    lines = read_text(path).splitlines()
+    if lines and is_table(lines[0]):
+        rows = read_table(path, lines, where or {})
+    elif where:
+        raise NetcosimError(f"{path}: --where is for CSV with columns")
+    elif any(_OSU_TITLE.search(line) for line in lines):
+        rows = _osu(path, lines, nodes, ranks)
+    elif any(_GPCNET.match(line) for line in lines):
+        rows = _gpcnet(path, lines)
+    elif any(line.startswith("START mpiGraph") for line in lines):
+        rows = _mpigraph(path, lines)
+    else:
+        rows = _nccl(path, nodes)
+    if not rows:
+        raise NetcosimError(f"{path}: no row with a measured value")
+    return rows
+
+
+def _osu(path: Path, lines: Sequence[str], nodes: int, ranks: int) -> list[Row]:
+    rows, test, sizes = [], "", {"nodes": nodes, "ranks": ranks}
+    for number, line in enumerate(lines, 1):
+        at = f"{path}:{number}"
+        if title := _OSU_TITLE.search(line):
+            test = OSU_TESTS.get(title[1].lower(), "")
+            if not test:
+                raise NetcosimError(
+                    f"{at}: OSU's {title[1]!r} is not simulated; "
+                    f"{', '.join(OSU_TESTS.values())} are"
+                )
+        elif given := _SIZE.match(line):
+            sizes[given[1].lower()] = need_whole(at, given[1], given[2], 1)
+        elif pairs := _PAIRS.search(line):
+            sizes["ranks"] = 2 * need_whole(at, "pairs", pairs[1], 1)
+        cells = line.split()
+        if not test or not cells or whole_number(cells[0]) is None:
+            continue
+        value = number_of(cells[1]) if len(cells) > 1 else None
+        if value is None or not 0 < value < float("inf"):
+            raise NetcosimError(f"{at}: {line[:60]!r}; a size and a value above 0 are needed")
+        one_pair = plain(test) in PAIR_TESTS
+        found = (2, 2) if one_pair else (sizes["nodes"] or sizes["ranks"], sizes["ranks"])
+        found = (found[0], found[1] or found[0])
+        if not found[0]:
+            raise NetcosimError(
+                f"{at}: {test} does not print on how many nodes it ran; give --nodes and --ranks"
+            )
+        unit = "MB/s" if test in NAMES["osu_bandwidths"] else "us"
+        rows.append(Row(test, "", int(cells[0]), *found, "mean", value, unit, at))
+    return rows
+
+
+def _gpcnet(path: Path, lines: Sequence[str]) -> list[Row]:
+    rows, ranks, nodes, testing = [], 0, 0, 0
+    phase, columns = "isolated", []
+    for number, line in enumerate(lines, 1):
+        at = f"{path}:{number}"
+        if found := _GPCNET_RANKS.search(line):
+            ranks, nodes = int(found[1]), need_whole(at, "nodes", found[2], 1)
+        elif found := _GPCNET_NODES.search(line):
+            testing = int(found[1])
+        elif "Key Results" in line:
+            phase = "impact"
+        elif "running with Congestion" in line:
+            phase = "congested"
+        elif "Congestion Tests" in line and "Isolated" in line:
+            phase = ""  # the congestors by themselves
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if "Avg" in cells:
+            columns = cells
+        named = _GPCNET_NAME.match(cells[0])
+        if named is None or len(cells) != len(columns) or not phase:
+            continue
+        if not nodes:
+            raise NetcosimError(f"{at}: a result before the line with the ranks and nodes")
+        unit = "factor" if phase == "impact" else NAMES["unit_names"].get(cells[-1], cells[-1])
+        if unit not in UNITS:
+            raise NetcosimError(f"{at}: unit {unit!r}; usec and MiB/s/rank are known")
+        size, used = int(named[2]), testing or nodes
+        name = f"gpcnet {phase + ' ' if testing else ''}{named[1]}"
+        for column, statistic in _GPCNET_COLUMNS.items():
+            text = cells[columns.index(column)].removesuffix("X")
+            value = number_of(text)
+            if value is None or not value > 0:
+                raise NetcosimError(f"{at}: {text!r} is no measured value above 0")
+            of = used, used * ranks // nodes
+            rows.append(Row(name, "", size, *of, statistic, value, unit, at))
+    return rows
+
+
+def _mpigraph(path: Path, lines: Sequence[str]) -> list[Row]:
+    """Read the matrix of send bandwidths, in MiB/s."""
+    head: dict[str, int] = {}
+    sent: list[float] = []
+    for number, line in enumerate(lines, 1):
+        cells = line.split("\t")
+        at = f"{path}:{number}"
+        if cells[0] in ("MsgSize", "Window", "Procs") and len(cells) > 1:
+            head[cells[0]] = need_whole(at, cells[0], cells[1], 1)
+        elif cells[0].endswith(" to"):
+            values = [number_of(cell) for cell in cells[1:] if cell.strip()]
+            if len(values) != head.get("Procs") or None in values:
+                raise NetcosimError(f"{at}: {len(values)} values; {head.get('Procs')} are needed")
+            sent += [value for value in values if value]
+    if not sent or len(head) < 3:
+        raise NetcosimError(f"{path}: mpiGraph's MsgSize, Window, Procs or matrix is missing")
+    mean = len(sent) / sum(1 / value for value in sent)
+    return [
+        Row("mpigraph", f"window {head['Window']}", head["MsgSize"], head["Procs"], head["Procs"],
+            statistic, value, "MiB/s", str(path))
+        for statistic, value in (("mean", mean), ("min", min(sent)))
+    ]  # fmt: skip
+
+
+def _nccl(path: Path, nodes: int) -> list[Row]:
+    try:
+        measured = read_measured(path).to_dict("records")
+    except NetcosimError as error:
+        if f"{path}:" in str(error) and "no row of" not in str(error):
+            raise
+        raise NetcosimError(
+            f"{path}:1: not recognised; outputs of OSU, GPCNeT, nccl-tests and mpiGraph are read, "
+            "and CSV with the columns test, bytes, nodes, ranks, statistic, value, unit"
+        ) from None
+    rows = [
+        Row(f"nccl {one['operation']}", "", int(one["bytes"]), nodes or int(one["gpus"]),
+            int(one["gpus"]), "mean", 1e6 * float(one["time_s"]), "us", str(path))
+        for one in measured if one["bytes"]
+    ]  # fmt: skip
+    if rows and (not measured[0]["operation"] or not rows[0].ranks):
+        raise NetcosimError(f"{path}: nccl-tests printed neither its name nor its GPUs")
+    return [replace(row, nodes=min(row.nodes, row.ranks)) for row in rows]

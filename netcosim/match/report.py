@@ -1,0 +1,200 @@
+"""What ``netcosim match`` prints and writes: the sentence, the rows, a machine file, a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netcosim.config.toml_text import toml_text
+from netcosim.match.fit import Fitted
+from netcosim.match.rows import format_bytes
+from netcosim.match.tests import Matched
+from netsim.units import short_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+NEAR = 1.1
+"""Median factor up to which a machine is as described."""
+
+
+def judged(matched: Sequence[Matched]) -> list[Matched]:
+    """Return the rows that were simulated and that nothing was fitted on."""
+    return [one for one in matched if one.ratio == one.ratio and not one.fitted]
+
+
+def sentences(
+    matched: Sequence[Matched],
+    fitted: Sequence[Fitted],
+    explained: tuple[Fitted, float, float] | None,
+) -> list[str]:
+    """Return how far the machine is from its description, and which parameter explains it."""
+    rows = judged(matched)
+    if not rows:
+        return ["No row was left to judge the machine by: all were fitted on, or not simulated."]
+    times = np.array([1 / one.ratio for one in rows])
+    middle = float(np.median(times))
+    worst = rows[int(np.argmax(np.abs(np.log(times))))]
+    subject = "After the fit, the machine" if fitted else "The machine"
+    unused = " that the fit did not use" if fitted else ""
+    how = (
+        f"takes {middle:.2f} times as long as simulated"
+        if not 1 / NEAR <= middle <= NEAR
+        else f"is as described: it takes {middle:.2f} times as long as simulated"
+    )
+    lines = [
+        f"{subject} {how} (median of {len(rows)} rows{unused}; worst: {worst.row.label}, "
+        f"{1 / worst.ratio:.2f} times)."
+    ]
+    if explained is not None:
+        one, before, after = explained
+        if after < before:
+            lines.append(
+                f"{one.parameter.name} explains most: {format_value(one, one.after)} instead of "
+                f"{format_value(one, one.before)} takes rows from a factor of {before:.2f} off to "
+                f"{after:.2f} (median). Add --fit to fit it."
+            )
+        else:
+            lines.append("No parameter of the end points explains the difference by itself.")
+    skipped = [one for one in matched if one.ratio != one.ratio]
+    if skipped:
+        reasons = dict.fromkeys(one.reason for one in skipped)
+        lines.append(f"{len(skipped)} rows were not simulated: {'; '.join([*reasons][:4])}.")
+    return lines
+
+
+def format_value(one: Fitted, value: float | None) -> str:
+    """Return a value of a parameter with its unit."""
+    if value is None:
+        return "none"
+    unit = one.parameter.unit
+    if unit == "B/s":
+        return f"{value / 1e9:.4g} GB/s"
+    if unit == "B":
+        return format_bytes(int(value))
+    return f"{value * 1e9:.4g} n{unit}" if unit.startswith("s") else f"{value:.4g}"
+
+
+def frame_of(matched: Sequence[Matched]) -> pd.DataFrame:
+    """Return measured and simulated values side by side."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "test": one.row.test,
+            "algorithm": one.algorithm,
+            "bytes": one.row.bytes,
+            "nodes": one.row.nodes,
+            "ranks": one.row.ranks,
+            "statistic": one.row.statistic,
+            "measured": one.row.value,
+            "simulated": one.simulated,
+            "unit": one.row.unit,
+            "ratio": one.ratio,
+            "fitted": one.fitted,
+            "note": one.reason,
+        }
+        for one in matched
+    )
+
+
+def table_lines(matched: Sequence[Matched]) -> list[str]:
+    """Return measured, simulated and ratio by row; ratio is of times, above 1 too slow."""
+    lines = [
+        f"{'test':34}{'bytes':>11}{'ranks':>7}{'measured':>12}{'simulated':>12}  unit        ratio"
+    ]
+    for one in matched:
+        row = one.row
+        name = f"{row.test} {one.algorithm}".strip()
+        name += f" {row.statistic}" if row.statistic == "p99" else ""
+        simulated = f"{one.simulated:12.4g}" if one.ratio == one.ratio else f"{'-':>12}"
+        ratio = f"{one.ratio:.2f}" if one.ratio == one.ratio else "-"
+        mark = "  fitted" if one.fitted else ""
+        lines.append(
+            f"{name[:33]:34}{row.bytes:11}{row.ranks:7}{row.value:12.4g}{simulated}  "
+            f"{row.unit:11}{ratio:>6}{mark}"
+        )
+    return lines
+
+
+def fitted_lines(fitted: Sequence[Fitted]) -> list[str]:
+    """Return each fitted parameter with what it was fitted from."""
+    return [
+        f"{one.parameter.name}: {format_value(one, one.after)} (described: "
+        f"{format_value(one, one.before)}), from {one.source}"
+        for one in fitted
+    ]
+
+
+def machine_text(raw: Mapping[str, Any], fitted: Sequence[Fitted], lead: str) -> str:
+    """Return the machine's file with the fitted values, and what each was fitted from."""
+    content = deepcopy(dict(raw))
+    notes = content.setdefault("match", {}).setdefault("fitted", {})
+    for one in fitted:
+        for path in (one.path, *(tuple(dotted.split(".")) for dotted in one.parameter.alike)):
+            # family parameters are keys of [machine] itself
+            level = content
+            for part in path[:-1]:
+                level = level if part == "parameters" else level.setdefault(part, {})
+            name = path[-1]
+            for key in [key for key in level if short_name(key) == short_name(name)]:
+                del level[key]
+            if one.after is not None:
+                is_whole = one.parameter.unit.startswith("B")
+                level[name] = round(one.after) if is_whole else float(f"{one.after:.4g}")
+            notes[short_name(name)] = one.source
+    return (
+        f"# {lead}\n# Fitted by netcosim match; [match.fitted] lists from which rows.\n\n"
+        + toml_text(content)
+    )
+
+
+def draw(matched: Sequence[Matched], title: str) -> Figure:
+    """Draw the ratio of each row over its bytes."""
+    from netcosim.report.figures.style import colour, grid, literal, marker, new_figure
+
+    figure, [axis] = new_figure(8.0, 4.2)
+    compared = [one for one in matched if one.ratio == one.ratio]
+    for i, test in enumerate(dict.fromkeys(one.row.test for one in compared)):
+        part = [one for one in compared if one.row.test == test]
+        axis.plot(
+            [max(1, one.row.bytes) for one in part],
+            [one.ratio for one in part],
+            marker(i),
+            linestyle="",
+            color=colour(i),
+            label=literal(test),
+        )
+    axis.axhline(1.0, color="0.6", linewidth=0.8)
+    axis.set_xscale("log", base=2)
+    axis.set(yscale="log", xlabel="bytes", ylabel="simulated time / measured time", title=title)
+    grid(axis, "both")
+    axis.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def page_text(
+    title: str,
+    lead: Sequence[str],
+    matched: Sequence[Matched],
+    fitted: Sequence[Fitted],
+    config: str,
+    inputs: Mapping[str, str],
+) -> str:
+    """Return the page: the sentence, the figure, what was fitted, all rows."""
+    from netcosim.report.page import Section, long_table, render_page
+
+    figure = draw(matched, title)
+    sections = [
+        Section("Ratios", figure=figure, caption="Simulated over measured time of each row."),
+        long_table(
+            "Rows", frame_of(matched), "Ratios are of times: above 1 the simulation is slower."
+        ),
+    ]
+    if fitted:
+        sections.insert(0, Section("Fitted", "\n\n".join(fitted_lines(fitted))))
+    return render_page(title, " ".join(lead), sections, config=config, inputs=inputs)

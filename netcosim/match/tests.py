@@ -1,0 +1,235 @@
+"""The tests of benchmarks, simulated: from a row to the number that the benchmark would print."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netcosim.curve.collective import PACKETS_OF_MESSAGE
+from netcosim.match import gpcnet
+from netcosim.match.machine import MatchMachine
+from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
+from netsim.errors import NetcosimError
+from netsim.packet.engine import simulate_packets
+from netsim.packet.model import MAX_PACKET_BYTES, PS_PER_S, PacketConfig
+from netsim.text_numbers import whole_number
+from netsim.topologies.gpu_cluster import GpuClusterShape
+from netsim.traffic import Program, Traffic, combine
+from patterns.bisection_pairing import bisection_pairing
+from patterns.build import build_program, join, make_messages
+from patterns.collectives.library import LIBRARY, Collective
+
+WINDOW = 64
+"""Messages at once in OSU's bandwidth tests, their default."""
+ROUNDS = 2
+MOST_DISTANCES = 8
+"""Of mpiGraph's p - 1, evenly spread."""
+MOST_MESSAGES = 300_000
+MOST_PACKETS = 1 << 19
+"""Of a simulation: larger messages have larger packets."""
+
+_LIBRARY_NAMES = re.compile(r"(_ompi|_mpich)$|^default-(?!default)")
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A row with the simulated value, or the reason why there is none."""
+
+    row: Row
+    algorithm: str
+    """As simulated."""
+    simulated: float
+    """In the row's unit; NaN if there is none."""
+    reason: str = ""
+    fitted: str = ""
+    """Parameters that were fitted on this row."""
+
+    @property
+    def ratio(self) -> float:
+        """Simulated over measured time: above 1 where the simulation is slower."""
+        over = self.simulated / self.row.value
+        return over if self.row.unit in LONGER_IS_SLOWER else 1 / over
+
+
+def match(row: Row, machine: MatchMachine, algorithms: Mapping[str, str] | None = None) -> Matched:
+    """Simulate the test of a row.
+
+    Parameters
+    ----------
+    algorithms : mapping, optional
+        Algorithm of an operation, where the row names none.
+    """
+    algorithm = row.algorithm
+    try:
+        algorithm, value = _simulated(row, machine, algorithms or {})
+    except NetcosimError as error:
+        return Matched(row, algorithm, math.nan, str(error))
+    return Matched(row, algorithm, value / UNITS[row.unit])
+
+
+def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -> tuple[str, float]:
+    """Return the algorithm and the value in SI."""
+    test = plain(row.test)
+    if test.startswith("gpcnet"):
+        test_of = gpcnet.test_of(row)
+        if test_of is None:
+            raise NetcosimError("one-sided tests of GPCNeT are not simulated")
+        return test_of.algorithm, gpcnet.simulated(row, test_of, machine, _send)
+    if test == "mpigraph":
+        return row.algorithm, _mpigraph(row, machine)
+    if (mode := NAMES["pairs"].get(test.removeprefix("osu"))) is not None:
+        return "", _pairs(row, mode, machine)
+    operation = NAMES["operations"].get(test.removeprefix("osu").removeprefix("nccl"))
+    if operation is None:
+        raise NetcosimError(f"{row.test}: no test that is simulated")
+    return _collective(row, operation, machine, algorithms)
+
+
+def _send(
+    machine: MatchMachine, parts: list[tuple[Program, NDArray[np.int64]]], **how: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Send programs of ranks on nodes; return when each rank and each program finished, in s."""
+    programs, nodes = [p for p, _ in parts], [n for _, n in parts]
+    n_messages = sum(p.n_messages for p in programs)
+    if n_messages > MOST_MESSAGES * len(parts):
+        raise NetcosimError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")
+    most = min(PACKETS_OF_MESSAGE, max(2, MOST_PACKETS // max(1, n_messages)))
+    largest = max(int(p.send_bytes.max(initial=1)) for p in programs)
+    packets = _coarse(machine.packets(how.pop("reduced", 0.0)), largest, most)
+    traffic: Traffic = combine(programs, nodes, start_s=how.pop("start_s", None))
+    rng = np.random.default_rng(machine.seed)
+    result = simulate_packets(machine.routing, traffic, packets, rng, record_messages=False, **how)
+    if result.end_ps <= 0:
+        raise NetcosimError("all messages stay inside a node, where they take no time")
+    return result.rank_finish_ps / PS_PER_S, result.group_finish_ps / PS_PER_S
+
+
+def _coarse(packets: PacketConfig, message_bytes: int, most: int) -> PacketConfig:
+    """Return packets so large that a message has at most ``most``, and buffers that hold four."""
+    size = min(MAX_PACKET_BYTES, math.ceil(message_bytes / most))
+    if size <= packets.packet_bytes:
+        return packets
+    room = 4 * (size + packets.header_bytes)
+    return replace(packets, packet_bytes=size, buffer_bytes=max(packets.buffer_bytes, room))
+
+
+def _placed(row: Row, machine: MatchMachine) -> NDArray[np.int64]:
+    """Return the node of each rank: consecutive ranks are on one node."""
+    n_ranks = row.ranks
+    n_nodes = n_ranks if isinstance(machine.topology.shape, GpuClusterShape) else row.nodes
+    if not 1 <= n_nodes <= n_ranks:
+        raise NetcosimError(f"{n_ranks} ranks on {n_nodes} nodes")
+    nodes = machine.nodes(n_nodes)
+    if nodes is None:
+        raise NetcosimError(f"{n_nodes} nodes; the machine has {machine.topology.n_nodes}")
+    return nodes[np.arange(n_ranks) * n_nodes // n_ranks]
+
+
+def _pairs(row: Row, mode: str, machine: MatchMachine) -> float:
+    size, placed = max(1, row.bytes), _placed(row, machine)
+    p = len(placed) // 2 * 2
+    if p < 2:
+        raise NetcosimError("one rank; a pair is needed")
+    chunks = 1 if mode == "ping-pong" else WINDOW
+    program = bisection_pairing(
+        p, size, 1, rounds=ROUNDS, warmup_rounds=0, chunks=chunks, mode=mode
+    )
+    finish, _ = _send(machine, [(program, placed[:p])])
+    if mode == "ping-pong":
+        return float(finish[: p // 2].mean()) / (2 * ROUNDS)
+    messages = p // 2 * ROUNDS * chunks * (2 if mode == "both" else 1)
+    rate = messages / float(finish.max())
+    return rate if row.unit == "1/s" else rate * size
+
+
+def _mpigraph(row: Row, machine: MatchMachine) -> float:
+    window = whole_number(row.algorithm.removeprefix("window "), 1) or WINDOW
+    placed, p = _placed(row, machine), row.ranks
+    distances = np.unique(np.linspace(1, p - 1, min(p - 1, MOST_DISTANCES)).round().astype(int))
+    times = []
+    for distance in distances:
+        src = np.arange(p)
+        one = make_messages(src, 0, (src + distance) % p, 0, row.bytes)
+        times.append(_send(machine, [(build_program(p, 1, join([one] * window)), placed)])[0])
+    seconds = np.concatenate(times)
+    return window * row.bytes / float(seconds.max() if row.statistic == "min" else seconds.mean())
+
+
+def _collective(
+    row: Row, operation: str, machine: MatchMachine, algorithms: Mapping[str, str]
+) -> tuple[str, float]:
+    placed, p, size = _placed(row, machine), row.ranks, max(1, row.bytes)
+    of_osu = row.test.lower().startswith("osu")
+    if of_osu and operation in NAMES["of_each_rank"]:
+        size *= p
+    nccl = plain(row.test).startswith("nccl")
+    name = "auto" if nccl else algorithm_of(row, operation, p, size, algorithms)
+    shape = machine.topology.shape
+    g = shape.gpus_per_node if isinstance(shape, GpuClusterShape) else 1
+    one = Collective(operation, name, g if nccl else 1, chunks=None if nccl else 1)
+    messages, n_steps = one.messages(np.arange(p)[None, :], size)
+    if len(messages) > MOST_MESSAGES:
+        raise NetcosimError(f"{len(messages):,} messages; at most {MOST_MESSAGES:,}")
+    program = build_program(p, n_steps, messages)
+    share = 0.0 if nccl else reduced_share(operation, name)
+    finish, group = _send(machine, [(program, placed)], reduced=share)
+    return one.named(p, size), float(finish.mean() if of_osu else group[0])
+
+
+def reduced_share(operation: str, algorithm: str) -> float:
+    """Return which share of the received bytes a processor adds up, or packs for the next step."""
+    if operation == "all-to-all":
+        return 1.0 if algorithm == "bruck" else 0.0
+    if operation == "all-reduce":
+        return 1.0 if algorithm == "recursive-doubling" else 0.5
+    if operation == "reduce":
+        return 0.5 if algorithm == "recursive-halving" else 1.0
+    return 1.0 if operation == "reduce-scatter" else 0.0
+
+
+def algorithm_of(
+    row: Row, operation: str, p: int, buffer_bytes: int, algorithms: Mapping[str, str]
+) -> str:
+    """Return the algorithm that a row names, or else that of the mapping, or MPICH's choice."""
+    name = plain(_LIBRARY_NAMES.sub("", row.algorithm)) or "default"
+    known = {plain(name): name for name in LIBRARY[operation]}
+    found = known.get(name) or NAMES["algorithms"].get(name)
+    if operation == "all-gather" and name == "recursivedoubling":
+        found = "recursive-halving"  # its steps backwards are the doubling
+    if found is None or found not in (*LIBRARY[operation], "auto"):
+        raise NetcosimError(f"{row.algorithm}: no {operation} of that name")
+    if found != "auto":
+        return found
+    return algorithms.get(operation) or mpich_choice(operation, p, buffer_bytes)
+
+
+def mpich_choice(operation: str, p: int, buffer_bytes: int) -> str:
+    """Return the algorithm that MPICH chooses by size (Thakur, Rabenseifner, Gropp, IJHPCA 2005).
+
+    Open MPI, Cray MPICH and vendors' libraries choose at other sizes.
+    """
+    power_of_two, each = p & (p - 1) == 0, buffer_bytes // p
+    if operation in ("all-reduce", "reduce"):
+        small = "recursive-doubling" if operation == "all-reduce" else "binomial"
+        return small if buffer_bytes <= 2048 else "recursive-halving"
+    if operation == "all-gather":
+        if buffer_bytes < 512 << 10 and power_of_two:
+            return "recursive-halving"
+        return "bruck" if buffer_bytes < 80 << 10 else "ring"
+    if operation == "broadcast":
+        if buffer_bytes < 12 << 10 or p < 8:
+            return "binomial"
+        return "scatter-doubling" if buffer_bytes < 512 << 10 and power_of_two else "scatter-ring"
+    if operation == "all-to-all":
+        if each <= 256 and p >= 8:
+            return "bruck"
+        return "direct" if each <= 32 << 10 else "pairwise"
+    if operation == "reduce-scatter":
+        return "recursive-halving" if buffer_bytes < 512 << 10 else "pairwise"
+    return "binomial" if operation in ("gather", "scatter") else "direct"

@@ -1,0 +1,362 @@
+"""``netcosim match``: outputs of benchmarks, their tests simulated, and fits of end points."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from netcosim.cli import main
+from netcosim.match.fit import explaining, fit, match_all
+from netcosim.match.machine import MatchMachine, load_match, match_from
+from netcosim.match.outputs import read_output
+from netcosim.match.report import frame_of, judged, sentences
+from netcosim.match.rows import Row
+from netcosim.match.tests import Matched, match, mpich_choice
+from netsim.errors import NetcosimError
+from patterns.registry import make_pattern
+
+OSU = """# OSU MPI {} Test v7.4
+# Datatype: MPI_CHAR.
+# Size {}
+"""
+BW = OSU.format("Bandwidth", "Bandwidth (MB/s)") + "1  2.32\n4194304  27161.33\n"
+MBW = """srun: job 7 queued
+# OSU MPI Multiple Bandwidth / Message Rate Test v7.4
+# [ pairs: 4 ] [ window size: 64 ]
+# Size                  MB/s        Messages/s
+1                       2.36        2356892.44
+"""
+A2A = (
+    OSU.format("All-to-All Personalized Exchange Latency", "Avg Latency(us) Min Max Iterations")
+    + "# nodes: 4\n# ranks: 16\n1  7.61  6.38  8.84  1000\n"
+)
+GPCNET = """NetworkLoad Tests v1.3
+  Test with 2048 MPI ranks (64 nodes)
+  13 nodes running Network Tests
+  51 nodes running Congestion Tests (min 12 nodes per congestor)
+
+|                            Isolated Network Tests                            |
+|                            Name |          Avg |          99% |        Units |
+|          RR Two-sided Lat (8 B) |          2.9 |          4.3 |         usec |
+|                   Network Tests running with Congestion Tests                |
+|                            Name |          Avg |          99% |        Units |
+| RR Two-sided BW+Sync (131072 B) |       4057.7 |       2820.6 |   MiB/s/rank |
+|          Network Tests running with Congestion Tests - Key Results           |
+|                            Name |                  Avg |                 99% |
+|          RR Two-sided Lat (8 B) |                 1.5X |                2.0X |
+"""
+MPIGRAPH = (
+    "START mpiGraph v1.5\nMsgSize\t1048576\nTimes\t100\nWindow\t50\nProcs\t2\n\n"
+    "Send\ta:0\tb:1\t\na:0 to\t0.000\t10.000\t\nb:1 to\t40.000\t0.000\t\n"
+)
+
+
+def write(folder: Path, text: str, name: str = "out.txt") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (BW, [("osu_bw", 1, 2, 2, "mean", 2.32, "MB/s"),
+              ("osu_bw", 4194304, 2, 2, "mean", 27161.33, "MB/s")]),
+        (MBW, [("osu_mbw_mr", 1, 8, 8, "mean", 2.36, "MB/s")]),
+        (A2A, [("osu_alltoall", 1, 4, 16, "mean", 7.61, "us")]),
+        (GPCNET, [
+            ("gpcnet isolated RR Two-sided Lat", 8, 13, 416, "mean", 2.9, "us"),
+            ("gpcnet isolated RR Two-sided Lat", 8, 13, 416, "p99", 4.3, "us"),
+            ("gpcnet congested RR Two-sided BW+Sync", 131072, 13, 416, "mean", 4057.7,
+             "MiB/s/rank"),
+            ("gpcnet congested RR Two-sided BW+Sync", 131072, 13, 416, "p99", 2820.6,
+             "MiB/s/rank"),
+            ("gpcnet impact RR Two-sided Lat", 8, 13, 416, "mean", 1.5, "factor"),
+            ("gpcnet impact RR Two-sided Lat", 8, 13, 416, "p99", 2.0, "factor"),
+        ]),
+        # the mean is of times: 2 / (1/10 + 1/40)
+        (MPIGRAPH, [("mpigraph", 1048576, 2, 2, "mean", 16.0, "MiB/s"),
+                    ("mpigraph", 1048576, 2, 2, "min", 10.0, "MiB/s")]),
+        ("collective,algorithm,elements_int32,nodes,tasks_per_node,median_us\n"
+         "ALLREDUCE,ring_ompi,8,2x2x2,4,13.5\n",
+         [("ALLREDUCE", 32, 8, 32, "median", 13.5, "us")]),
+    ],
+)  # fmt: skip
+def test_outputs_become_rows(tmp_path: Path, text: str, expected: list[tuple[Any, ...]]) -> None:
+    rows = read_output(write(tmp_path, text))
+    found = [(r.test, r.bytes, r.nodes, r.ranks, r.statistic, r.value, r.unit) for r in rows]
+    assert found == expected
+    table = frame_of([Matched(one, one.algorithm, 1.0) for one in rows]).to_csv(index=False)
+    again = read_output(write(tmp_path, table, "table.csv"))
+    assert [(r.test, r.algorithm, r.bytes, r.ranks, r.value) for r in again] == [
+        (r.test, r.algorithm, r.bytes, r.ranks, r.value) for r in rows
+    ]
+
+
+def test_nccl_logs_become_rows(tmp_path: Path) -> None:
+    cells = "8192 2048 float sum -1 34.06 0.24 0.45 0 33.00 0.25 0.47 0"
+    text = f"# nThread 1 all_reduce_perf\n#  Rank  0 Group 0\n#  Rank  1 Group 0\n{cells}\n"
+    [row] = read_output(write(tmp_path, text))
+    assert (row.test, row.bytes, row.ranks, row.unit) == ("nccl all-reduce", 8192, 2, "us")
+    assert row.value == pytest.approx(34.06)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hello\n", r"out.txt:1: not recognised; outputs of OSU"),
+        (BW.replace("2.32", "fast"), r"out.txt:4: '1  fast'; a size and a value above 0"),
+        (BW.replace("2.32", "0"), r"out.txt:4: .* above 0"),
+        (BW.replace("Bandwidth Test", "Ialltoall Latency Test"), r"out.txt:1: OSU's 'Ialltoall"),
+        (A2A.replace("# nodes: 4\n# ranks: 16\n", ""), r"out.txt:4: osu_alltoall does not print"),
+        (GPCNET.replace("usec", "hours"), r"out.txt:8: unit 'hours'"),
+        (MPIGRAPH.replace("40.000\t0.000", "40.000"), r"out.txt:9: 1 values; 2 are needed"),
+        (OSU.format("Latency", "Latency (us)"), r"out.txt: no row with a measured value"),
+        ("test,bytes,nodes,value,unit\nosu_bw,x,2,3,MB/s\n", r"out.txt:2: bytes = 'x'"),
+    ],
+)
+def test_bad_outputs_are_one_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(NetcosimError, match=message) as error:
+        read_output(write(tmp_path, text))
+    assert "\n" not in str(error.value)
+
+
+MACHINE: dict[str, Any] = {
+    "family": "fattree",
+    "m1": 4,
+    "m2": 4,
+    "w2": 4,
+    "levels": 2,
+    "node_bandwidth_Bps": 10**10,
+    "level1_bandwidth_Bps": 10**10,
+    "node_latency_s": 500e-9,
+    "level1_latency_s": 100e-9,
+    "packet": {
+        "packet_bytes": 4096,
+        "buffer_bytes": 1 << 17,
+        "router_latency_s": 100e-9,
+        "send_overhead_s": 300e-9,
+        "recv_overhead_s": 300e-9,
+    },
+}
+
+
+def machine(**changes: Any) -> MatchMachine:
+    packet = MACHINE["packet"] | changes.pop("packet", {})
+    match_keys = changes.pop("match", {})
+    return match_from({"machine": MACHINE | {"packet": packet} | changes, "match": match_keys})
+
+
+def row(test: str, size: int, ranks: int = 2, unit: str = "us", algorithm: str = "") -> Row:
+    return Row(test, algorithm, size, ranks, ranks, "mean", 1.0, unit)
+
+
+def test_tests_of_a_pair_take_the_time_of_closed_forms() -> None:
+    """Overheads, two node links, a router and the bytes; a window adds an answer of 4 bytes."""
+    wire = 2 * 500e-9 + 100e-9
+    one = match(row("osu_latency", 4096), machine()).simulated
+    assert one == pytest.approx(1e6 * (2 * 300e-9 + wire + 4096e-10), rel=1e-6)
+    # 64 sends, each 300 ns; the last byte of the last one, its receive, and the answer
+    window = 64 * 300e-9 + wire + 300e-9 + (300e-9 + wire + 300e-9)
+    rate = match(row("osu_bw", 8, unit="MB/s"), machine()).simulated
+    assert rate == pytest.approx(64 * 8 / window / 1e6, rel=0.01)
+    large = match(row("osu_bw", 1 << 22, unit="MB/s"), machine()).simulated
+    assert large == pytest.approx(1e4, rel=0.001)
+    both = match(row("osu_bibw", 1 << 22, unit="MB/s"), machine()).simulated
+    assert both == pytest.approx(2e4, rel=0.01)
+    pairs = match(row("osu_mbw_mr", 1 << 22, 8, "MB/s"), machine()).simulated
+    assert pairs == pytest.approx(4e4, rel=0.01)
+    shifts = match(row("mpigraph", 1 << 20, 4, "MiB/s", "window 50"), machine()).simulated
+    assert shifts == pytest.approx(1e10 / 2**20, rel=0.01)
+
+
+def test_sizes_of_collectives_are_those_of_the_benchmark() -> None:
+    """OSU prints bytes for each rank of an all-to-all, other tables those of the buffer."""
+    of_rank = match(row("osu_alltoall", 1 << 20, 4, algorithm="pairwise"), machine())
+    of_buffer = match(row("ALLTOALL", 4 << 20, 4, algorithm="pairwise_ompi"), machine())
+    assert of_rank.simulated == pytest.approx(of_buffer.simulated, rel=1e-6)
+    assert of_rank.simulated == pytest.approx(3 * (1 << 20) * 1e-4, rel=0.05)
+    assert of_buffer.algorithm == "pairwise"
+    unknown = match(row("BCAST", 8, 4, algorithm="knomial_ompi"), machine())
+    assert math.isnan(unknown.simulated)
+    assert unknown.reason == "knomial_ompi: no broadcast of that name"
+    assert match(row("osu_bcast", 8, 99), machine()).reason == "99 nodes; the machine has 16"
+    inside = Row("osu_allreduce", "", 8, 1, 4, "mean", 1.0, "us")
+    free = machine(packet={"send_overhead_s": 0.0, "recv_overhead_s": 0.0})
+    assert match(inside, free).reason.startswith("all messages stay inside a node")
+    few = Row("gpcnet congested RR Lat", "", 8, 2, 2, "mean", 1.0, "us")
+    assert match(few, machine()).reason == "GPCNeT's load test needs at least 10 nodes"
+
+
+def test_reductions_cost_processor_time() -> None:
+    """Recursive doubling on 4 ranks adds up the buffer twice."""
+    size, one = 1 << 20, "recursive_doubling_ompi"
+    free, cost = machine(), machine(match={"reduce_s_per_byte": 1e-10})
+    times = [match(row("ALLREDUCE", size, 4, algorithm=one), m).simulated for m in (free, cost)]
+    assert times[1] - times[0] == pytest.approx(2 * size * 1e-4, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("operation", "p", "size", "name"),
+    [
+        ("all-reduce", 8, 2048, "recursive-doubling"),
+        ("all-reduce", 8, 2049, "recursive-halving"),
+        ("all-to-all", 8, 256 * 8, "bruck"),
+        ("all-to-all", 8, 257 * 8, "direct"),
+        ("all-to-all", 8, 8 * ((32 << 10) + 1), "pairwise"),
+        ("all-gather", 6, 1 << 10, "bruck"),
+        ("all-gather", 8, 1 << 19, "ring"),
+        ("broadcast", 8, 12 << 10, "scatter-doubling"),
+    ],
+)
+def test_mpich_chooses_by_size(operation: str, p: int, size: int, name: str) -> None:
+    assert mpich_choice(operation, p, size) == name
+
+
+def test_a_random_ring_of_gpcnet_stays_in_its_slice() -> None:
+    """Two slices on three nodes: 6 ranks, 2 neighbors, a window of 3, 2 draws of 2 exchanges."""
+    how = {"ranks_per_node": 2, "window": 3, "draws": 2, "test": "ring-barrier"}
+    program = make_pattern("gpcnet", 6, 1000, 2, np.random.default_rng(1), how)
+    src, sizes = program.send_src(), program.send_bytes
+    assert np.array_equal(src % 2, program.send_dst % 2)
+    # a dissemination barrier of 3 ranks has 2 steps
+    assert Counter(sizes.tolist()) == {1000: 6 * 2 * 3 * 4, 1: 6 * 2 * 4}
+    assert program.n_steps == 6 * 4 * 3
+    with pytest.raises(NetcosimError, match="5 ranks in nodes of 2"):
+        make_pattern("gpcnet", 5, 1, 1, np.random.default_rng(1), how)
+
+
+def test_congestors_wait_for_each_message() -> None:
+    """The root of an incast answers, that of a broadcast is asked."""
+    rng = np.random.default_rng(1)
+    incast = make_pattern("gpcnet", 4, 4096, 3, rng, {"test": "incast"})
+    get = make_pattern("gpcnet", 4, 4096, 3, rng, {"test": "get-broadcast"})
+    for program, to_root in ((incast, 4096), (get, 8)):
+        assert set(program.send_bytes[program.send_dst == 0].tolist()) == {to_root}
+        assert Counter(program.send_dst.tolist()) == {0: 9, 1: 3, 2: 3, 3: 3}
+
+
+def gpcnet_row(phase: str, nodes: int = 3, per_node: int = 1) -> Row:
+    name = f"gpcnet {phase} RR Two-sided Lat"
+    return Row(name, "", 8, nodes, nodes * per_node, "mean", 1.0, "factor")
+
+
+def test_congestion_shows_on_a_tapered_tree_and_not_on_one_switch() -> None:
+    """The test can fail: with one uplink for ten nodes, static paths and no control it does."""
+    one_switch, tapered = ({"m1": 20, "m2": 1, "w2": 1}, {"m1": 10, "m2": 2, "w2": 1})
+    asked = gpcnet_row("impact", 4, 16)
+    assert match(asked, machine(**one_switch)).simulated == 1.0
+    assert match(asked, machine(**tapered)).simulated > 10
+
+
+SIZES = [1, 8, 64, 1024, 4096, 16384, 65536, 1 << 20, 1 << 22]
+
+
+def synthetic(true: MatchMachine) -> list[Row]:
+    """Rows of one pair, and of 16 nodes, as a machine would print them."""
+    rows = [row("osu_latency", size) for size in SIZES]
+    rows += [row("osu_bw", size, unit="MB/s") for size in SIZES]
+    rows += [
+        row(test, size, 16) for test in ("osu_alltoall", "osu_allreduce") for size in SIZES[::2]
+    ]
+    return [
+        Row(r.test, "", r.bytes, r.nodes, r.ranks, "mean", match(r, true).simulated, r.unit)
+        for r in rows
+    ]
+
+
+def test_a_fit_recovers_known_end_points_and_predicts_other_rows() -> None:
+    """The law of fits: parameters within 5 %, rows that were not used within 10 %."""
+    true = machine(
+        node_bandwidth_Bps=7 * 10**9,
+        node_latency_s=730e-9,
+        packet={
+            "send_overhead_s": 410e-9,
+            "recv_overhead_s": 410e-9,
+            "copy_s_per_byte": 0.06e-9,
+            "eager_limit_bytes": 16384,
+        },
+    )
+    rows = synthetic(true)
+    found, fitted = fit(machine(), rows)
+    names = [one.parameter.name for one in fitted]
+    assert names == [
+        "NIC bandwidth", "overhead of a message", "NIC latency", "processor time a byte",
+        "message-size switch",
+    ]  # fmt: skip
+    for one in fitted:
+        assert one.after == pytest.approx(true.value(one.path), rel=0.05), one.parameter.name
+    others = judged(match_all(rows, found, {}, fitted))
+    assert {one.row.test for one in others} == {"osu_bw", "osu_alltoall", "osu_allreduce"}
+    assert all(one.ratio == pytest.approx(1, abs=0.1) for one in others)
+    # and the description is off, which its latencies show most
+    before = match_all(rows, machine(), {})
+    assert max(abs(math.log(one.ratio)) for one in judged(before)) > 0.2
+
+
+def test_the_parameter_that_is_wrong_explains_the_difference() -> None:
+    slow = machine(node_bandwidth_Bps=4 * 10**9)
+    rows = [one for one in synthetic(slow) if one.bytes >= 65536]
+    matched = match_all(rows, machine(), {})
+    explained = explaining(machine(), matched, {})
+    assert explained is not None
+    assert explained[0].parameter.name == "NIC bandwidth"
+    assert explained[0].after == pytest.approx(4e9, rel=0.02)
+    first, second = sentences(matched, [], explained)
+    assert first.startswith("The machine takes 2.")
+    assert second.startswith("NIC bandwidth explains most: 4 GB/s instead of 10 GB/s")
+
+
+def test_the_command_writes_a_machine_file_and_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    described = write(
+        tmp_path,
+        '[machine]\nfamily = "fattree"\nm1 = 4\nm2 = 4\nw2 = 4\nlevels = 2\n'
+        'node_bandwidth = "80 Gbit/s"\nlevel1_bandwidth = "80 Gbit/s"\n'
+        '[machine.packet]\nsend_overhead = "300 ns"\n',
+        "m.toml",
+    )
+    bw = write(tmp_path, BW.replace("27161.33", "5000").replace("2.32", "1.5"), "bw.out")
+    a2a = write(tmp_path, A2A, "a2a.out")
+    files = [str(bw), str(a2a)]
+    assert main(["match", str(described), *files]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("The machine ")
+    assert "(median of 3 rows; worst: " in first
+    options = ["--fit", "--output", "fit.toml", "--out", "new"]
+    assert main(["match", str(described), *files, *options]) == 0
+    assert capsys.readouterr().out.startswith("After the fit, the machine")
+    fitted, raw = load_match(tmp_path / "fit.toml")
+    assert fitted.value(("machine", "parameters", "node_bandwidth_Bps")) == pytest.approx(
+        5e9, rel=0.02
+    )
+    assert "osu_bw 4194304 B: 5000 MB/s" in raw["match"]["fitted"]["node_bandwidth"]
+    assert (tmp_path / "new" / "report.html").read_text().startswith("<!DOCTYPE html>")
+    again = read_output(tmp_path / "new" / "rows.csv")
+    assert [r.value for r in again] == [1.5, 5000, 7.61]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--output", "x.toml"], "add --fit"),
+        (["--algorithm", "all-to-all=quick"], "--algorithm all-to-all=quick: unknown; there are"),
+        (["--where", "system=x"], "--where is for CSV"),
+        (["--nodes", "-1"], "--nodes -1"),
+    ],
+)
+def test_mistakes_of_options_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    described = write(
+        tmp_path, '[machine]\nfamily = "fattree"\nm1 = 2\nm2 = 2\nw2 = 2\nlevels=2\n', "m.toml"
+    )
+    bw = write(tmp_path, BW, "bw.out")
+    assert main(["match", str(described), str(bw), *options]) != 0
+    assert message in capsys.readouterr().err

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from alloc.dragonfly.orders import RandomNode
 from cosim.measuring.neighbours import MOST_REPORTED, _largest, parts
 from cosim.network.ensemble import Ensemble
 from netcosim.archive.extract import archive_of, ranges
@@ -24,6 +25,7 @@ from netcosim.archive.values import (
     ArchivedRun,
     ArchivedSchedule,
 )
+from netcosim.config import run
 from netcosim.config.load import config_from
 from netcosim.runs.cosim import cosim_point, point_result, run_cosim
 from netcosim.runs.cosim_result import CosimResult
@@ -32,6 +34,7 @@ from netcosim.runs.store import Store
 from netcosim.runs.sweep import run_points
 from netsim.errors import NetcosimError
 from netsim.packet.model import PS_PER_S
+from queuesim.compiled import choice
 
 CONTENT: dict[str, Any] = {
     "machine": {"family": "dragonfly", "p": 2, "a": 2, "g": 5, "routing": "valiant"},
@@ -213,6 +216,31 @@ def test_keeping_changes_no_result(result: CosimResult) -> None:
     found = cosim_point(config_from(plain).resolved())
     assert not found.kept
     assert found.tables == point_result(result).tables
+
+
+@pytest.mark.parametrize(("keep", "places"), [("tables", 0), ("schedules", 0), ("all", 40)])
+def test_nobody_places_jobs_whose_nodes_are_not_read(
+    keep: str, places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 40 jobs: queues by count decide without the policy what starts when."""
+    calls: list[int] = []
+    allocate = RandomNode.allocate
+    monkeypatch.setattr(choice, "LEAST_JOBS", 1)
+    monkeypatch.setattr(run, "MOST_PLACED", 39)
+    monkeypatch.setattr(
+        RandomNode, "allocate", lambda self, one: calls.append(one.job_id) or allocate(self, one)
+    )
+    queue = {"policies": ["rdn"], "run_time_model": "as-logged"}
+    machine = {"family": "dragonfly", "p": 2, "a": 2, "g": 5}
+    content = {"machine": machine, "workload": CONTENT["workload"], "queue": queue}
+    result = run_cosim(config_from({**content, "run": {"snapshots": 0, "keep": keep}}))
+    assert len(calls) == places
+    schedule = archive_of(result).schedules["rdn"]
+    assert [len(schedule.nodes_of(job)) for job in range(40)] == (
+        result.workload.n_nodes.tolist() if places else [0] * 40
+    )
+    full = run_cosim(config_from({**content, "run": {"snapshots": 0, "keep": "all"}}))
+    assert point_result(result).tables == point_result(full).tables
 
 
 def test_jobs_of_isolating_policies_have_no_neighbours() -> None:

@@ -162,8 +162,8 @@ def choose_clock(
     if config.input_queued:
         crossing = crossings_ps(config, sizes_used, bandwidths).ravel()
     durations = np.concatenate([
-        used.ravel(), crossing, latency, distinct(recv), starts,
-        [] if compute is None else distinct(compute),
+        used.ravel(), crossing, latency, [np.gcd.reduce(recv)], starts,
+        [] if compute is None else [np.gcd.reduce(compute)],
         [to_ps(x) for x in config.congestion_times_s],
         [router, overhead, to_ps(config.send_overhead_s), 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip

@@ -137,7 +137,7 @@ def simulate_queue(
 
 def run_queue(setup: QueueSetup) -> QueueResult:
     """Run a queue, compiled where it can be."""
-    if not setup.why_by_events:
+    if setup.is_compiled():
         from queuesim.compiled.by_count import run_by_count  # imports Numba
 
         result = run_by_count(setup)

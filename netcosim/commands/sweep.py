@@ -73,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
     which, count = slice_of(args.slice)
     of_slice = f"-{which}-of-{count}" if count > 1 else ""
     store = Path(args.out or f"{sweep.path.stem}{of_slice}.db")
-    compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
+    n_points = len(sweep.points)  # small queues add up
+    compile_kernels(sorted({part for one in sweep.points for part in parts_of(one, n_points)}))
     # what it imports takes a while and must not come before a word on compiling
     from netcosim.executors.registry import open_workers
     from netcosim.runs.sweep import plan_points, run_points, sliced

@@ -75,7 +75,7 @@ class TopologyAware(NodePolicy):
         return self._scratch_nodes[:n].copy() if n else None
 
     def may_place(self, n_nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Compare sizes with the free nodes of a leaf, of a pod, or of pods that their type may use.
+        """Compare sizes with the free nodes of a leaf, of a pod or of pods that their type may use.
 
         Subclasses may use fewer of these.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ settings.register_profile(
     report_multiple_bugs=False,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def first_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no earlier test decide which queues are compiled."""
+    from queuesim.compiled import choice
+
+    monkeypatch.setattr(choice, "queued_jobs", Counter())
 
 
 @pytest.fixture

@@ -189,6 +189,13 @@ class Policy(ABC):
         """Return whether a job of this size can run on the empty machine at all."""
         return 1 <= n_nodes <= self.topology.n_nodes
 
+    def may_place(self, n_nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return False for numbers of nodes, each at least 1, that no request can get now.
+
+        A queue asks for many sizes at once before it tries them one by one. True says nothing.
+        """
+        return np.ones(len(n_nodes), dtype=np.bool_)
+
     @abstractmethod
     def allocate(self, request: Request) -> Placement | None:
         """Place a job and take its resources; None (and nothing changed) if it cannot be placed.

@@ -92,9 +92,13 @@ class Machine:
         states = range(1 if self._relents_after_s is None else 2)
         self._failed: list[set[int]] = [set() for _ in states]
         self._failed_held: list[set[int]] = [set() for _ in states]
-        self._state = 0
+        self.state = 0
+        """Number of placements and releases so far."""
         # The state on which a kind was last withdrawn.
         self._delays_at = np.full(len(self._kind_nodes), -1)
+        self._bounded = type(policy).may_place is not Policy.may_place
+        self._ruled_out: dict[bool, NDArray[np.bool_]] = {}
+        """By whether the hold is applied, on the present state."""
         self._hold: Placement | None = None
         self._held_now = False
         self.shadow_s = inf
@@ -142,9 +146,10 @@ class Machine:
         kind = self._kind_of[job]
         if kind in self._failed[relented] or (held and kind in self._failed_held[relented]):
             return None
-        began = perf_counter()
+        began, placement = perf_counter(), None
         self._set_hold(held)
-        placement = self.policy.allocate(self.request(job, now_s))
+        if not (self._bounded and self._hopeless(held)[kind]):
+            placement = self.policy.allocate(self.request(job, now_s))
         self.scheduling_s[job] += perf_counter() - began
         if placement is None:
             (self._failed_held if held else self._failed)[relented].add(kind)
@@ -154,7 +159,8 @@ class Machine:
 
     def take(self, job: int, placement: Placement, now_s: float) -> None:
         """Record a job's placement, made here or by a caller that used the policy directly."""
-        self._state += 1
+        self._ruled_out.clear()
+        self.state += 1
         self.n_free -= len(placement.nodes)
         self.placements[job] = placement
         self._started_s[job] = now_s
@@ -180,6 +186,7 @@ class Machine:
 
     def release(self, job: int, now_s: float) -> None:
         """Free what a running job had."""
+        self._ruled_out.clear()
         placement = self.placements.pop(job)
         began = perf_counter()
         self._set_hold(False)
@@ -189,7 +196,7 @@ class Machine:
         end = self.promised_end.pop(job)
         del self.by_end[bisect_left(self.by_end, (end, job))]
         self.n_free += len(placement.nodes)
-        self._state += 1
+        self.state += 1
         for failed in (*self._failed, *self._failed_held):
             failed.clear()
         self.released = True
@@ -233,6 +240,7 @@ class Machine:
 
     def withdraw(self, job: int) -> None:
         """Undo the `allocate` of this instant: the job would delay the head of the queue."""
+        self._ruled_out.clear()
         placement = self.placements.pop(job)
         self._set_hold(False)
         self.policy.release(placement)
@@ -240,14 +248,14 @@ class Machine:
         end = self.promised_end.pop(job)
         del self.by_end[bisect_left(self.by_end, (end, job))]
         self.n_free += len(placement.nodes)
-        self._state -= 1
+        self.state -= 1
         if not self.policy.walltime_aware and self._relents_after_s is None:
             # Its like would get the same nodes, until a job starts or ends.
-            self._delays_at[self._kind_of[job]] = self._state
+            self._delays_at[self._kind_of[job]] = self.state
 
     def delays_head(self, job: int) -> bool:
         """Return whether a job of this kind was withdrawn with no start or end since."""
-        return bool(self._delays_at[self._kind_of[job]] == self._state)
+        return bool(self._delays_at[self._kind_of[job]] == self.state)
 
     def small_enough(self) -> FloatArray:
         """Return `latest_end_s` considering only the number of free nodes."""
@@ -271,12 +279,31 @@ class Machine:
         if self.policy.counts_only:
             late = np.where(self._kind_nodes > extra, shadow_s, inf)
             return np.where(self._kind_nodes > self.n_free, -inf, late)
-        delays = (self._delays_at == self._state) | (self._kind_nodes > extra)
+        delays = (self._delays_at == self.state) | (self._kind_nodes > extra)
         latest = np.where(delays, shadow_s, inf)
         latest[list(set.intersection(*self._failed_held))] = shadow_s
+        if self._bounded and self._hold is not None:
+            latest[self._hopeless(True)] = shadow_s
         latest[self._kind_nodes > self.n_free] = -inf
         latest[list(set.intersection(*self._failed))] = -inf
+        if self._bounded:
+            latest[self._hopeless(False)] = -inf
         return latest
+
+    def _hopeless(self, held: bool) -> NDArray[np.bool_]:
+        """Return the kinds that the policy rules out now, with the hold or without, (kinds,)."""
+        if held not in self._ruled_out:
+            self._set_hold(held)
+            self._ruled_out[held] = ~self.policy.may_place(self._kind_nodes)
+        return self._ruled_out[held]
+
+    def note_failure(self, latest_end_s: FloatArray, job: int, shadow_s: float) -> None:
+        """Update `latest_end_s` after a job failed, which can change that of its kind only."""
+        kind = self._kind_of[job]
+        if all(kind in failed for failed in self._failed):
+            latest_end_s[kind] = -inf
+        elif self.delays_head(job) or all(kind in failed for failed in self._failed_held):
+            latest_end_s[kind] = shadow_s
 
     def fits_at(self, job: int, time_s: float, now_s: float) -> bool:
         """Return whether a job could be placed at a time if running jobs end as promised."""
@@ -303,6 +330,7 @@ class Machine:
             return
         self._set_hold(False)
         self._hold = placement
+        self._ruled_out.pop(True, None)
         for failed in self._failed_held:
             failed.clear()
 

@@ -141,7 +141,7 @@ def simulate_queue(
 
 def run_queue(setup: QueueSetup) -> QueueResult:
     """Run a queue, compiled where it can be."""
-    if not setup.why_by_events:
+    if setup.is_compiled():
         from queuesim.compiled.by_count import run_by_count  # imports Numba
 
         result = run_by_count(setup)
@@ -161,9 +161,8 @@ def fitting(workload: Workload, policy: Policy, rules: Rules = NO_RULES) -> Work
     Workload
         ``dropped`` has an entry for them; the same object if nothing was dropped.
     """
-    sizes, inverse = np.unique(workload.n_nodes, return_inverse=True)
-    fits = np.array([policy.fits_empty(int(size)) for size in sizes], dtype=bool)
-    keep = fits[inverse] if len(sizes) else np.ones(0, dtype=bool)
+    sizes = [n for n in np.unique(workload.n_nodes).tolist() if policy.fits_empty(n)]
+    keep = np.isin(workload.n_nodes, sizes)
     if not keep.all():
         workload = drop(workload, ~keep, f"never fits under {policy.name}")
     while unfit := rules.unfit(workload, policy):

@@ -15,7 +15,7 @@ from netsim.errors import NetcosimError, need_name, warn_of_model
 from netsim.kinds import need_array
 from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
-from queuesim.compiled.choice import why_by_events
+from queuesim.compiled.choice import is_compiled, why_by_events
 from queuesim.estimates import EstimateModel, Estimates
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
@@ -133,9 +133,14 @@ class QueueSetup:
 
     @property
     def why_by_events(self) -> str:
-        """Why this queue is not compiled; empty if it is."""
+        """Why this queue is not compiled in a process of its own; empty if it is."""
         n_jobs, order = len(self.workload) * self.repeats, self.chosen
         return why_by_events(n_jobs, self.policy, order, self.backfill, self.rules, self._model)
+
+    def is_compiled(self) -> bool:
+        """Return whether the queue is compiled; call it once, as it counts the jobs."""
+        rest = self.policy, self.chosen, self.backfill, self.rules, self._model
+        return is_compiled(len(self.workload), self.repeats, *rest)
 
     def by_events(self, kind: type[Run] = Run) -> Run:
         """Return the queue as SimPy runs it, to advance pass by pass (`Run.passes`)."""

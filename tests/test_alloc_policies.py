@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from alloc_helpers import CASES, MACHINES, fresh, histories, shared_nodes, snapshot
 from hypothesis import given
+from hypothesis import strategies as st
 from selection import examples, first_of_each
 
 from alloc.isolation import shared_links
-from alloc.policy import Placement, Request
+from alloc.policy import Placement, Policy, Request
 from alloc.registry import POLICIES, make_policy, policies_for
 from netsim.errors import NetcosimError
+from netsim.topologies.fattree import fat_tree
+from queuesim.queue import simulate_queue
+from workloads.synthetic import laas_workload
 
 CUBOIDS = {"cuboid-best", "cuboid-worst", "menu", "menu-proposed", "contention-aware"}
 BLUE_GENE = {"cobalt", "cobalt-sl", "cobalt-pf", "cobalt-combo"}
@@ -66,6 +72,82 @@ def test_random_history(machine, name, events):
     after = snapshot(policy)
     after.pop("rng"), empty.pop("rng")
     assert after == empty
+
+
+@pytest.mark.parametrize(("machine", "name"), ONCE)
+@SOME
+@given(events=histories(), held=st.booleans())
+def test_what_is_ruled_out_cannot_be_placed(machine, name, events, held):
+    topology, policy = MACHINES[machine], fresh(machine, name)
+    running: list[Placement] = []
+    for job_id, (release, fraction, which) in enumerate(events):
+        if release and running:
+            policy.release(running.pop(which % len(running)))
+        n_nodes = max(1, round(fraction * topology.n_nodes / 2))
+        placement = policy.allocate(Request(job_id, n_nodes))
+        running += [] if placement is None else [placement]
+    head = policy.clone().allocate(Request(998, 1)) if held else None
+    if head is not None:
+        policy.hold(head)
+    sizes = np.arange(1, topology.n_nodes + 1)
+    for n_nodes in sizes[~policy.may_place(sizes)].tolist():
+        # the least bandwidth: links rule out the fewest
+        assert policy.allocate(Request(999, n_nodes, bandwidth_Bps=1.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "possible"),
+    [
+        # two leaves a pod: two nodes of a pod, or whole leaves, of which there are none
+        ("jigsaw", {1, 2}),
+        ("laas", {1, 2}),
+        # one node of each of eight leaves
+        *((name, set(range(1, 9))) for name in ("lc", "lc-s")),
+        # one on a leaf; two of a pod are too few for more than a leaf; all for more than a pod
+        ("ta", {1, 5, 6, 7, 8}),
+    ],
+)
+def test_possible_sizes_by_hand(name, possible):
+    """16 nodes, two a leaf, four a pod: one of each leaf is free."""
+    policy = make_policy(fat_tree(4), name, np.random.default_rng(1))
+    request = partial(Request, n_nodes=1, bandwidth_Bps=1.0)
+    jobs = [policy.allocate(request(job_id)) for job_id in range(16)]
+    for job in sorted(jobs, key=lambda job: job.nodes[0])[::2]:
+        policy.release(job)
+    sizes = np.arange(1, 17)
+    assert set(sizes[policy.may_place(sizes)].tolist()) == possible
+
+
+@pytest.mark.parametrize("backfill", ["easy", "easy-retest"])
+@pytest.mark.parametrize("name", ["jigsaw", "laas", "lc", "lc-s", "ta"])
+def test_full_queues_are_equal_without_bounds(name, backfill, monkeypatch):
+    """All wait at once; the plain search tries more sizes, and places the same."""
+    topology, calls, schedules = fat_tree(6), [], []
+    kind = POLICIES[name]
+    allocate = kind.allocate
+    jobs = laas_workload(150, 5, np.random.default_rng(3), requested_factor=(1.0, 3.0))
+    needs_Bps = np.random.default_rng(4).choice([1e8, 3e8, 6e8], 150)
+    monkeypatch.setattr(kind, "allocate", lambda self, one: calls.append(1) or allocate(self, one))
+    for bounded in (True, False):
+        if not bounded:
+            monkeypatch.setattr(kind, "may_place", Policy.may_place)
+        calls.clear()
+        rng = np.random.default_rng(1)
+        found = simulate_queue(
+            jobs,
+            make_policy(topology, name, rng),
+            rng=rng,
+            backfill=backfill,
+            bandwidth_Bps=needs_Bps,
+            keep_placements=True,
+        )
+        schedules.append((found, len(calls)))
+    (bounded, few), (plain, many) = schedules
+    for column in ("start_s", "promised_s", "event_job", "allocated_nodes"):
+        assert np.array_equal(getattr(bounded, column), getattr(plain, column), equal_nan=True)
+    assert np.array_equal(bounded.placements.nodes, plain.placements.nodes)
+    assert np.array_equal(bounded.placements.links, plain.placements.links)
+    assert few < many
 
 
 @pytest.mark.parametrize(("machine", "name"), ONCE)

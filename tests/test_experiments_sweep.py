@@ -189,6 +189,17 @@ def test_plan_counts_and_writes_nothing(tmp_path: Path) -> None:
     assert plan.estimated_s == pytest.approx(3 * plan.seconds_per_point)
     assert plan.seconds_per_point >= 0.03
     assert not path.exists()
+    # points that are estimated to take long are not computed: 100 and 300 s in turn, so 180 of five
+    before = sorted(tmp_path.iterdir())
+    long = plan_points(
+        sweep_points.slow,
+        points,
+        path,
+        estimate=lambda one: 100.0 + 200.0 * (int(str(one["i"])) % 2),
+    )
+    assert (long.seconds_per_point, sorted(tmp_path.iterdir())) == (180.0, before)
+    tried = plan_points(sweep_points.slow, points, path, estimate=lambda one: 5.0)
+    assert 0.03 <= tried.seconds_per_point < 5
     run_points(sweep_points.slow, points, path, progress=False)
     done = plan_points(sweep_points.slow, points, path)
     assert (done.already, done.to_do, done.estimated_s) == (5, 0, 0.0)

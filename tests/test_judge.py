@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selection import examples
 
 from cosim.network.mix import CommunicationMix, PatternShare
 from netcosim.cli import main
@@ -34,6 +37,7 @@ from netcosim.judge.score import (
     placement_rows,
     rank_correlation,
     score_rows,
+    weighted_correlations,
 )
 from netcosim.judge.trial import FRACTION, JudgeTrial
 from netcosim.judge.verdict import details, format_change, recommend
@@ -170,6 +174,33 @@ def test_without_logged_waits_it_cannot_be_told() -> None:
 
 
 # The score
+
+
+@examples(100)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=12),
+    st.integers(0, 2**32 - 1),
+)
+def test_correlations_of_multisets_are_those_of_their_rows(
+    pairs: list[tuple[int, int]], seed: int
+) -> None:
+    """To the bit: ranks are multiples of 1/2, and sums of their products exact."""
+    x, y = np.array(pairs, dtype=np.float64).T
+    times = np.random.default_rng(seed).integers(0, 3, (20, len(x)))
+    times[times.sum(axis=1) == 0] = 1
+    expected = [rank_correlation(np.repeat(x, n), np.repeat(y, n)) for n in times]
+    np.testing.assert_array_equal(weighted_correlations(x, y, times), expected)
+
+
+def test_a_weighted_correlation_by_hand() -> None:
+    """(1, 2), twice (2, 1), (3, 3): ranks 1, 2.5, 2.5, 4 and 3, 1.5, 1.5, 4; off the mean of 2.5.
+
+    -1.5 * 0.5 + 0 + 0 + 1.5 * 1.5 = 1.5, over the root of 4.5 * (0.25 + 1 + 1 + 2.25).
+    """
+    found = weighted_correlations(
+        np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.0]), np.array([[1, 2, 1]])
+    )
+    assert found == pytest.approx([1.5 / 4.5])
 
 
 def test_rank_correlation_is_scipys() -> None:

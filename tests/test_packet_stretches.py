@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -11,8 +12,18 @@ import pytest
 from test_coupled_flow import job_network, one_cable
 from test_coupled_packets import long_messages
 
-from cosim.network.isolated_loops import IsolatedLoop, n_starts, wanted_s
+from cosim.network import isolated_loops
+from cosim.network.ensemble import Ensemble
+from cosim.network.isolated_loops import (
+    IsolatedLoop,
+    loop_isolated,
+    loop_together,
+    n_starts,
+    period_error,
+    wanted_s,
+)
 from cosim.network.job_network import JobLoads
+from cosim.network.loops import LoopTimes
 from cosim.network.placed_job import PlacedJob
 from cosim.network.situation import Situation
 from cosim.parameters import PacketBudget
@@ -171,6 +182,73 @@ def test_jobs_that_seldom_communicate_are_watched_for_fewer_periods() -> None:
     assert wanted_s([loop(0.2, 1.0)], 6) == pytest.approx(4.8)
     assert wanted_s([loop(0.01, 1.0), loop(0.5, 0.2)], 6) == pytest.approx(3.0)
     assert wanted_s([loop(0.01, 1.0), loop(0.5, 0.8)], 6) == pytest.approx(4.8)
+
+
+def looped(*ends_s: Sequence[float]) -> LoopTimes:
+    ends_ps = tuple(np.array(ends, dtype=np.float64) * 1e12 for ends in ends_s)
+    ends = tuple(np.rint(each).astype(np.int64) for each in ends_ps)
+    count = np.array([len(each) for each in ends])
+    none: Any = None
+    return LoopTimes(np.zeros(len(ends)), count, none, ends)
+
+
+def test_the_error_of_mean_periods_by_hand() -> None:
+    """Periods of 1 and 1.2: variance 0.02, of their mean 0.01; over the mean, 1.1, it is 0.1 / 1.1.
+
+    With a job of one counted period of 3, twice its isolated 1.5: its variance is the other's,
+    0.02. The mean of 1.1 and 2 has (0.01 + 0.02) / 4.
+    """
+    network = long_messages(job_network(make_routing(one_cable())))
+    job = PlacedJob(1, network.communications[0], np.array([0, 3]))
+    one = looped([5, 6, 7.2])
+    assert period_error(network.shared, [job], one, [1.0]) == pytest.approx(0.1 / 1.1)
+    assert period_error(network.shared, [job], one, [9.0]) == pytest.approx(0.1 / 1.1)
+    two = looped([5, 6, 7.2], [1, 4])
+    wanted = np.sqrt(0.03) / 2 / ((1.1 + 2) / 2)
+    assert period_error(network.shared, [job, job], two, [1.0, 1.5]) == pytest.approx(wanted)
+    assert period_error(network.shared, [job], looped([1, 4]), [1.0]) == np.inf
+    assert period_error(network.shared, [job], looped([5, 6, 7, 8]), [1.0]) == 0
+    # noise of computing is no scatter: iterations of drawn computing and 0.25 s are all alike
+    noisy = replace(job, compute_s=1.0, compute_noise=0.1)
+    drawn = network.shared.computing_s(noisy, 5)
+    ends = np.cumsum(np.broadcast_to(drawn, 5) + 0.25)
+    assert np.ptp(drawn) > 0
+    assert period_error(network.shared, [noisy], looped(ends), [1.25]) < 1e-6
+
+
+def test_simulations_end_where_periods_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fixed routes: two equal periods are all of them. Else a look decides by its error."""
+    network = long_messages(job_network(make_routing(one_cable()))).shared
+    job = PlacedJob(
+        7, long_messages(job_network(make_routing(one_cable()))).communications[0], np.array([0, 3])
+    )
+    once_s = float(Ensemble(network, [job]).packets().time_s[0])
+    job = replace(job, compute_s=once_s)
+    runs: list[tuple[float, int]] = []
+    watched = Ensemble.watched
+
+    def counting(self: Ensemble, until_s: float, n: int, **options: int) -> LoopTimes:
+        runs.append((until_s / once_s, options.get("least", 4)))
+        return watched(self, until_s, n, **options)
+
+    long = Ensemble(network, [job]).watched(40 * once_s, 1)
+    monkeypatch.setattr(Ensemble, "watched", counting)
+    period_s, _ = loop_isolated(network, job, 2 * once_s, 1)
+    assert runs == [(pytest.approx(6.6), 3)]
+    assert period_s == pytest.approx(float(np.diff(long.ends_ps[0]).mean()) / 1e12, rel=1e-12)
+    runs.clear()
+    loop = IsolatedLoop(job, period_s)
+    for error, looks in ((0.04, [3.3]), (0.06, [3.3, 6.0])):
+        monkeypatch.setattr(isolated_loops, "period_error", lambda *_, error=error: error)
+        loop_together(network, [loop, loop], 6, precision=0.05)
+        found = [until * once_s / period_s for until, _ in runs]
+        assert found == pytest.approx(looks)
+        runs.clear()
+        loop_isolated(network, job, period_s, 1, 0.05)
+        assert len(runs) == len(looks)
+        runs.clear()
+    loop_together(network, [loop, loop], 6)
+    assert len(runs) == 1
 
 
 def test_starts_of_four_draws_are_spread_evenly() -> None:

@@ -259,6 +259,24 @@ def test_what_runs_by_events_says_why(choices: dict[str, Any], why: str) -> None
     assert bool(setup.why_by_events) == bool(why)
 
 
+def test_small_queues_are_compiled_when_a_process_has_queued_many_jobs(monkeypatch: Any) -> None:
+    """Three queues of 4 jobs: the third has the last of ten; conservative ones count apart."""
+    monkeypatch.setattr(choice, "LEAST_JOBS", 10)
+    jobs = make_workload([0, 1, 2, 3], [5, 5, 5, 5], [2, 8, 2, 4])
+    policies = masks(8)
+
+    def setup_of(policy: Policy, backfill: str = "easy") -> QueueSetup:
+        return QueueSetup(jobs, policy, backfill=backfill, rng=np.random.default_rng(0))
+
+    backfills = ("easy", "easy", "conservative", "easy", "none")
+    kinds = [setup_of(policies[0], backfill).is_compiled() for backfill in backfills]
+    assert kinds == [False, False, False, True, True]
+    assert setup_of(policies[0]).why_by_events == "it has fewer than 10 jobs"
+    compiled = run_queue(setup_of(policies[0]))
+    monkeypatch.setattr(choice, "LEAST_JOBS", 100)
+    assert_equal(compiled, run_queue(setup_of(policies[1])))
+
+
 def test_a_score_may_be_minus_infinity() -> None:
     """Job 2 of 4 nodes waits until 50 s; jobs 3 and 4 have the smallest score, and end before."""
     order = Order(

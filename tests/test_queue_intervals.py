@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.queue_intervals import (
     Redrawn,
     check_resamples,
+    default_resamples,
     queue_metrics,
     redrawn,
     why_not_redrawn,
@@ -311,6 +314,18 @@ def test_queues_that_would_take_long_are_not_drawn_unasked(result: CosimResult) 
     isolated = nc.run_cosim(nc.config_from(tree))
     assert "'jigsaw' places by more than the number of free nodes" in why_not_redrawn(isolated)
     assert redrawn(isolated, 2).resamples == 2
+
+
+@pytest.mark.parametrize(
+    ("jobs", "policies", "logs"),
+    [(50_000, 1, 200), (40_000, 2, 125), (1_000_000, 1, 20), (9_000, 3, 200), (600_000, 1, 20)],
+)
+def test_the_number_of_logs_follows_from_the_jobs(jobs: int, policies: int, logs: int) -> None:
+    """Ten million jobs in all: 10,000,000 / 80,000 = 125 logs; at least 20, at most 200."""
+    queues = SimpleNamespace(why_by_events=lambda name, repeats: "")
+    schedules = dict.fromkeys(map(str, range(policies)))
+    of: Any = SimpleNamespace(queues=queues, schedules=schedules, workload=range(jobs))
+    assert default_resamples(of) == logs
 
 
 def test_live_run_times_have_no_intervals() -> None:

@@ -579,7 +579,7 @@ def test_a_pool_begins_again_when_no_process_can_be_started(
 
 def test_a_schedule_comes_back_as_it_was(tmp_path: Path) -> None:
     """Column by column, with what its run-time model and its needs told."""
-    changes = {'"measured"': '"coupled-flow"', "= 12": "= 0", '"all"': '"tables"'}
+    changes = {'"measured"': '"coupled-flow"', "= 12": "= 0", '"all"': '"schedules"'}
     config, _ = config_of(tmp_path, **changes)
     for schedule in run_cosim(config).schedules.values():
         columns = columns_from(to_bytes(schedule_columns(schedule)))

@@ -257,7 +257,6 @@ NAMED = [
     ("generated jobs, as logged", 'workload.run_times = "to-walltime"', "workload.log is given"),
     ("as logged", 'queue.outages.after_failure = "requeue"', "queue.outages.file is given"),
     ("as logged", "policies.slurm-block.block_sizes = [2]", 'queue.policies has "slurm-block"'),
-    ("as logged", 'run.keep = "all"', "run.snapshots is above 0"),
 ]
 
 

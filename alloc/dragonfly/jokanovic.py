@@ -26,6 +26,7 @@ class Jokanovic(DragonflyPolicy):
 
     name = "jokanovic"
     description = "small jobs from the first group up, large jobs from the last node down"
+    deterministic = True
 
     def _select(self, n_nodes: int) -> Nodes:
         size = self._group_size

@@ -19,6 +19,7 @@ class LevelSpread(DragonflyPolicy):
 
     name = "level-spread"
     description = "spread within the smallest level (router, group, machine) that holds the job"
+    deterministic = True
 
     def _select(self, n_nodes: int) -> Nodes:
         for size, counts, within in (

@@ -45,6 +45,7 @@ class RoundRobinNode(DragonflyPolicy):
 
     name = "rrn"
     description = "round-robin over groups, one node at a time"
+    deterministic = True
 
     def _select(self, n_nodes: int) -> Nodes:
         nodes = np.flatnonzero(self._free)
@@ -59,6 +60,7 @@ class RoundRobinRouter(DragonflyPolicy):
 
     name = "rrr"
     description = "round-robin over groups, one router at a time"
+    deterministic = True
 
     def _select(self, n_nodes: int) -> Nodes:
         routers = np.flatnonzero(self._router_free)
@@ -71,6 +73,7 @@ class Simple(DragonflyPolicy):
 
     name = "simple"
     description = "free nodes in label order"
+    deterministic = True
 
     def _select(self, n_nodes: int) -> Nodes:
         return np.flatnonzero(self._free)[:n_nodes]

@@ -19,6 +19,7 @@ class SlurmDragonfly(DragonflyPolicy):
 
     name = "slurm-dragonfly"
     description = "Slurm's dragonfly option: one node at a time on the router least used by the job"
+    deterministic = True
 
     def _select(self, n_nodes: int) -> Nodes:
         free = self._router_free
@@ -42,6 +43,7 @@ class Slurm(DragonflyPolicy):
 
     name = "slurm"
     description = "best fit on routers: the fullest that fits, else the fullest ones first"
+    deterministic = True
 
     def _select(self, n_nodes: int) -> Nodes:
         free = self._router_free

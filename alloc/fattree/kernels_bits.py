@@ -207,6 +207,38 @@ def set_bits(placed: Numbers, links: Numbers, on: bool, all_change: bool, words:
     return changed
 
 
+@njit(**KERNEL)
+def most_nodes(words: Ints, whole_leaves: bool) -> int:
+    """Return a number of nodes that no placement exceeds: the most by leaves of A nodes and one of
+    fewer.
+
+    A job in a pod has, for some A, leaves of A nodes and at most one of B < A. One over pods has
+    leaves of A nodes and as many up-links, and one of fewer; ``whole_leaves``: A = m1.
+    """
+    tree = tree_of(words, True)
+    m1, m2 = tree.m1, tree.m2
+    in_pod = np.zeros(m1 + 1, dtype=np.int64)
+    in_all = np.zeros(m1 + 1, dtype=np.int64)
+    most = 0
+    for leaf in range(len(tree.free)):
+        if leaf % m2 == 0:
+            in_pod[:] = 0
+        free = tree.free[leaf]
+        linked = min(free, popcount(tree.up[leaf]))
+        for A in range(1, free + 1):
+            in_pod[A] += 1
+            in_all[A] += linked >= A
+        if leaf % m2 == m2 - 1:
+            free_in_pod = tree.free[leaf - m2 + 1 : leaf + 1].sum()
+            for A in range(1, m1 + 1):
+                if in_pod[A] > 0:
+                    most = max(most, min(free_in_pod, in_pod[A] * A + A - 1))
+    for A in range(m1 if whole_leaves else 1, m1 + 1):
+        if in_all[A] > 0:
+            most = max(most, in_all[A] * A + A - 1)
+    return most
+
+
 @njit(**INNER_ALLOCATING_KERNEL)
 def write_shape(
     shape: Shape,

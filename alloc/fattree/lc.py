@@ -24,6 +24,7 @@ class LeastConstrained(LinkPolicy):
     name = "lc"
     description = "least constrained: isolated nodes and links only by Jigsaw's conditions"
     kernels = "least-constrained search"
+    _whole_leaves = False
 
     def _open(self) -> Masks:
         """Return the nodes and links that a job may get."""

@@ -48,6 +48,8 @@ class LeastConstrainedShared(LeastConstrained):
         self._used: NDArray[np.int64] = np.zeros(topology.n_links, dtype=np.int64)
         self._set_aside: NDArray[np.int64] = np.zeros(topology.n_links, dtype=np.int64)
         self._need = 0
+        self._scratch_opened: dict[int, Masks] = {}
+        """What `_open` returns on the present state, by need."""
 
     def _set(self, masks: Masks, placement: Placement, on: bool, all_change: bool = False) -> int:
         """Update the nodes only: links are counted in bytes per second."""
@@ -62,6 +64,8 @@ class LeastConstrainedShared(LeastConstrained):
 
     def _open(self) -> Masks:
         """Return free nodes, and cables with enough bandwidth left in both directions."""
+        if self._need in self._scratch_opened:
+            return self._scratch_opened[self._need]
         s = self.topology.shape
         room = self._capacity - self._used - self._set_aside
         enough = room >= np.minimum(self._capacity, self._need)
@@ -71,6 +75,7 @@ class LeastConstrainedShared(LeastConstrained):
         masks = self._unheld.copy()
         masks.up[:] = up @ (1 << np.arange(s.w2, dtype=np.int64))
         masks.spine[:] = spine @ (1 << np.arange(s.w3, dtype=np.int64))
+        self._scratch_opened[self._need] = masks
         return masks
 
     def allocate(self, request: Request) -> SharedPlacement | None:
@@ -91,23 +96,28 @@ class LeastConstrainedShared(LeastConstrained):
             placement.job_id, placement.nodes, placement.links, bandwidth_Bps=need
         )
         self._used[shared.links] += self._share(shared)
+        self._scratch_opened.clear()
         return shared
 
     def release(self, placement: Placement) -> None:
         """Give back nodes and bandwidth."""
         super().release(placement)
         self._used[placement.links] -= self._share(placement)
+        self._scratch_opened.clear()
 
     def hold(self, placement: Placement) -> None:
         """Set nodes and bandwidth aside, beside what running jobs have on the same links."""
         super().hold(placement)
         self._set_aside[placement.links] += self._share(placement)
+        self._scratch_opened.clear()
 
     def unhold(self) -> None:
         """Lift the hold, if there is one."""
         super().unhold()
         self._set_aside[:] = 0
+        self._scratch_opened.clear()
 
     def _own_arrays(self) -> None:
         super()._own_arrays()
         self._used, self._set_aside = self._used.copy(), self._set_aside.copy()
+        self._scratch_opened = {}

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_bits import CUT, N_HEADER, set_bits
+from alloc.fattree.kernels_bits import CUT, N_HEADER, most_nodes, set_bits
 from alloc.nodes import check_request
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
@@ -58,6 +58,8 @@ class LinkPolicy(Policy):
     kernels = "isolating search"
     deterministic = True
     holds_any = True
+    _whole_leaves = True
+    """Whether a job over pods has whole leaves but for one."""
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
@@ -105,6 +107,11 @@ class LinkPolicy(Policy):
     def _set(self, masks: Masks, placement: Placement, on: bool, all_change: bool = False) -> int:
         """Set or clear a placement's bits: see `alloc.fattree.kernels_bits.set_bits`."""
         return int(set_bits(placement.nodes, placement.links, on, all_change, masks.words))
+
+    def may_place(self, n_nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Compare sizes with `alloc.fattree.kernels_bits.most_nodes`."""
+        most = most_nodes(self._unheld.words, self._whole_leaves)
+        return np.asarray(n_nodes <= most, dtype=np.bool_)
 
     def allocate(self, request: Request) -> Placement | None:
         """Place a job (see `alloc.policy.Policy.allocate`)."""

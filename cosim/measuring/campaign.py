@@ -32,6 +32,7 @@ from cosim.measuring.snapshots import (
 from cosim.measuring.stretching import IsolatedBaselines, stretches
 from cosim.measuring.tasks import Progress, TaskRunner
 from cosim.network.communication import BY_SHARE
+from cosim.network.isolated_loops import FIRST_LOOK
 from cosim.parameters import PERIODS
 from netsim.errors import NetcosimError
 from queuesim.statistics import around, drawn_means, known_ends
@@ -171,7 +172,7 @@ class Stretch(Measure):
         )
 
     def sent(self, study: Study) -> dict[str, float]:
-        return dict.fromkeys(study.sides, float(PERIODS) if study.by_share else 1.0)
+        return dict.fromkeys(study.sides, FIRST_LOOK * PERIODS if study.by_share else 1.0)
 
     def loops(self, study: Study) -> bool:
         return study.by_share

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cosim.measuring.snapshots import Measurements, Study, format_snapshots
 from cosim.measuring.tasks import Columns, Progress, ReportProgress, TaskRunner, cut
 from cosim.network.ensemble import Ensemble
-from cosim.network.isolated_loops import loop_isolated
+from cosim.network.isolated_loops import SNAPSHOT_PRECISION, loop_isolated
 from netsim.packet.model import PS_PER_S
 from netsim.short_repr import short_repr
 
@@ -123,7 +123,9 @@ def neighbours(
                 else:
                     job = replace(job, compute_s=float(measured.compute_s[row]))
                     about_s = float(measured.baseline_s[row])
-                    one_s, packets = loop_isolated(network, job, about_s, number)
+                    one_s, packets = loop_isolated(
+                        network, job, about_s, number, SNAPSHOT_PRECISION
+                    )
                     seconds = packets.end_ps / PS_PER_S
                 links = np.flatnonzero(packets.link_bytes[topology.first_router_link :])
                 links += topology.first_router_link

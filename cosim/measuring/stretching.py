@@ -25,6 +25,7 @@ from cosim.measuring.tasks import (
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.isolated_loops import (
+    SNAPSHOT_PRECISION,
     IsolatedLoop,
     IsolatedLoops,
     loop_isolated,
@@ -77,12 +78,14 @@ class IsolatedBaselines:
 
     def _loop_s(self, key: Key) -> tuple[float, float]:
         share, n_nodes, fraction, nodes = key
-        isolated = IsolatedLoops(self.network, self.communications)
+        isolated = IsolatedLoops(self.network, self.communications, SNAPSHOT_PRECISION)
         loop = isolated.of(Situation(share, nodes, fraction), 1.0)
         if loop is None:
             return 0.0, 0.0
         job = replace(self._job(share, n_nodes), compute_s=loop.job.compute_s)
-        period_s, _ = loop_isolated(self.network, job, loop.period_s, job.job_id)
+        period_s, _ = loop_isolated(
+            self.network, job, loop.period_s, job.job_id, SNAPSHOT_PRECISION
+        )
         return loop.job.compute_s, period_s
 
     def learn(self, keys: Iterable[Key], runner: TaskRunner) -> None:
@@ -169,7 +172,14 @@ class Stretching:
         if not loops:
             return None
         runs = [
-            loop_together(network, list(loops.values()), PERIODS, draw=draw, stream=number)
+            loop_together(
+                network,
+                list(loops.values()),
+                PERIODS,
+                draw=draw,
+                stream=number,
+                precision=SNAPSHOT_PRECISION,
+            )
             for draw in range(n_starts([loop.period_s for loop in loops.values()]))
         ]
         period_s = np.mean([period_s for period_s, _ in runs], axis=0)

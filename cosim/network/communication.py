@@ -119,13 +119,28 @@ class Communication:
             self._made[n_ranks] = made
         return made
 
+    def repeated(self, iterations: int) -> Communication:
+        """Return the same communication with another number of iterations."""
+        if iterations == self.iterations:
+            return self
+        if iterations not in self._repeated:
+            if len(self._repeated) == _KEPT_NUMBERS:
+                del self._repeated[next(iter(self._repeated))]
+            self._repeated[iterations] = replace(self, iterations=iterations)
+        return self._repeated[iterations]
+
+    @cached_property
+    def _repeated(self) -> dict[int, Communication]:
+        """By iterations, with their programs."""
+        return {}
+
     @cached_property
     def _made(self) -> dict[int, Program]:
         """Small programs without random partners, by ranks: equal jobs share one."""
         return {}
 
 
-_UNIT_BYTES, _KEPT = 1000, 20_000
+_UNIT_BYTES, _KEPT, _KEPT_NUMBERS = 1000, 20_000, 16
 
 
 @lru_cache(maxsize=4096)

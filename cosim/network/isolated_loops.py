@@ -21,7 +21,7 @@ from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes, first_counted, means_s
 from cosim.network.situation import Situation
 from cosim.parameters import NOISE, PERIODS, PHASES
-from netsim.packet.model import PacketResult
+from netsim.packet.model import PS_PER_S, PacketResult
 from queuesim.draws import substitute_id
 
 Key = TypeVar("Key", bound=Hashable)
@@ -37,6 +37,11 @@ have periods within this ratio, but less depends on each."""
 _SELDOM, _LEAST_PERIODS = 0.25, 3
 """Jobs that communicate for less of their time are watched for fewer periods, but at least so many:
 the error of their run time is the smaller part of that of their communication."""
+FIRST_LOOK = 0.55
+"""Part of its longest time after which a simulation may end: three of six periods, and a start."""
+SNAPSHOT_PRECISION = 0.05
+"""Standard error of periods that a snapshot needs, of one job or of the mean over its jobs, over
+the period: its mean over ten jobs and more is then known better than snapshots agree."""
 LEAST_FRACTION = 0.01
 """Jobs that communicate for less of their time are simulated as if for so much: periods stay short
 enough to be simulated, and their neighbours are slowed by at most so much more."""
@@ -103,10 +108,24 @@ def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS) -> float:
 
 
 def loop_isolated(
-    network: SharedNetwork, job: PlacedJob, about_s: float, stream: int
+    network: SharedNetwork, job: PlacedJob, about_s: float, stream: int, precision: float = 0.0
 ) -> tuple[float, PacketResult]:
-    """Return a job's isolated period, which is about so long, and the packets of some of them."""
-    run = Ensemble(network, [job]).watched(PERIODS * about_s, 1, stream=stream)
+    """Return a job's isolated period, which is about so long, and the packets of some of them.
+
+    Parameters
+    ----------
+    precision : float
+        Standard error of the period, over the period, at which a look ends the simulation; 0: where
+        routes are fixed, equal periods end it.
+    """
+    from netsim.flow.paths import is_single_path  # its kernels take a while to import
+
+    isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
+    if precision or is_single_path(isolated.routing):
+        run = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
+        if period_error(network, [job], run, [about_s]) <= precision:
+            return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
+    run = isolated.watched(until_s, 1, stream=stream)
     return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
 
 
@@ -118,6 +137,7 @@ def loop_together(
     n_watched: int | None = None,
     draw: int = 0,
     stream: int = 0,
+    precision: float = 0.0,
 ) -> tuple[NDArray[np.float64], LoopTimes]:
     """Simulate jobs that loop together from random starts.
 
@@ -131,6 +151,9 @@ def loop_together(
         Number of the random starts.
     stream : int
         As in `cosim.network.ensemble.Ensemble.packets`.
+    precision : float
+        If above 0, the simulation ends after about half of its time where the mean over the jobs of
+        their periods, over isolated ones, has at most this relative standard error.
 
     Returns
     -------
@@ -143,8 +166,37 @@ def loop_together(
     jobs = [loop.started(network, draw, k) for k, loop in enumerate(loops)]
     together = Ensemble(network, jobs)
     watched = len(loops) if n_watched is None else n_watched
-    run = together.watched(wanted_s(loops, periods), watched, stream=stream, least=2)
+    until_s, alone_s = wanted_s(loops, periods), [loop.period_s for loop in loops]
+    if precision:
+        run = together.watched(FIRST_LOOK * until_s, watched, stream=stream, least=2)
+        if period_error(network, jobs, run, alone_s) <= precision:
+            return periods_s(network, jobs, run), run
+    run = together.watched(until_s, watched, stream=stream, least=2)
     return periods_s(network, jobs, run), run
+
+
+def period_error(
+    network: SharedNetwork, jobs: Sequence[PlacedJob], run: LoopTimes, alone_s: Sequence[float]
+) -> float:
+    """Return the relative standard error of the mean over jobs of period over ``alone_s``.
+
+    Iterations count as independent. Those of a job with one that counts scatter as the others'; the
+    error is infinite if no job has two.
+    """
+    first = first_counted(run.iterations, WARM_UP)
+    mean, variance, counted = np.zeros((3, len(run.ends_ps)))
+    for k, (job, ends) in enumerate(zip(jobs, run.ends_ps, strict=False)):
+        period = np.diff(ends[first[k] - 1 :]) / PS_PER_S
+        if job.compute_noise:
+            drawn_s = network.computing_s(job, len(ends))
+            period += job.compute_s - np.broadcast_to(drawn_s, (len(ends),))[first[k] :]
+        period /= alone_s[k]
+        mean[k], counted[k] = period.mean(), len(period)
+        variance[k] = period.var(ddof=1) if len(period) > 1 else np.nan
+    if np.isnan(variance).all():
+        return np.inf
+    variance = np.where(np.isnan(variance), np.nanmean(variance), variance)
+    return float(np.sqrt(np.sum(variance / counted)) / mean.sum())
 
 
 def periods_s(
@@ -175,10 +227,18 @@ class IsolatedLoops:
     ----------
     communications : sequence of Communication
         What the jobs of each situation's ``share`` send; it may grow.
+    precision : float
+        As in `loop_isolated`.
     """
 
-    def __init__(self, network: SharedNetwork, communications: Sequence[Communication]) -> None:
+    def __init__(
+        self,
+        network: SharedNetwork,
+        communications: Sequence[Communication],
+        precision: float = 0.0,
+    ) -> None:
         self._network, self._communications = network, communications
+        self._precision = precision
         self._known: dict[tuple[Situation, float], IsolatedLoop | None] = {}
         self._once: dict[tuple[Hashable, float], float] = {}
         self._periods: dict[Hashable, tuple[float, float]] = {}
@@ -242,7 +302,8 @@ class IsolatedLoops:
 
     def _period_s(self, looping: PlacedJob, once_s: float) -> float:
         stream = substitute_id([looping.job_id])
-        return loop_isolated(self._network, looping, once_s + looping.compute_s, stream)[0]
+        about_s = once_s + looping.compute_s
+        return loop_isolated(self._network, looping, about_s, stream, self._precision)[0]
 
     def _place(self, situation: Situation) -> Hashable:
         """Return what of a job's nodes, pattern and draws is visible to the network."""
@@ -252,7 +313,7 @@ class IsolatedLoops:
         return self._places[kind]
 
     def _seen(self, situation: Situation) -> Hashable:
-        from netsim.flow.paths import flow_paths, is_single_path  # kernels take a while to import
+        from netsim.flow.paths import flow_paths, is_single_path
 
         job = self._job(situation, 1.0)
         routing = Ensemble(self._network, [job]).routing

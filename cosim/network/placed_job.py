@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,9 +167,7 @@ class SharedNetwork:
 
     def program(self, job: PlacedJob, iterations: int) -> Program:
         """Return the program of a number of iterations, without computing between them."""
-        communication = job.communication
-        if communication.iterations != iterations:
-            communication = replace(communication, iterations=iterations)
+        communication = job.communication.repeated(iterations)
         return communication.program(
             len(job.nodes) * self.ranks_per_node, job_streams(self.seed, job.sent_id).partners
         )

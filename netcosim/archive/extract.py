@@ -25,6 +25,9 @@ IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
 
 
+_NO_NODES = np.empty(0, dtype=np.int32)
+
+
 def archive_of(result: CosimResult) -> ArchivedRun:
     """Return everything of a run that can be drawn or analysed later.
 
@@ -92,7 +95,7 @@ def machine_of(topology: Topology) -> ArchivedMachine:
 def _schedule(result: CosimResult, name: str, schedule: QueueResult) -> ArchivedSchedule:
     archive = schedule.placements
     if archive is None:
-        places: tuple[LongArray, IntArray, IntArray] = ranges([])
+        places: tuple[LongArray, IntArray, IntArray] = ranges([_NO_NODES] * len(schedule))
     else:
         places = _ranges(archive.node_ptr, archive.nodes)
     return ArchivedSchedule(

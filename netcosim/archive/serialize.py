@@ -30,6 +30,9 @@ from netsim.errors import NetcosimError
 MOST_BYTES = 1 << 33
 """Of one archive, unpacked."""
 
+_LARGE_BYTES = 1 << 20
+"""Of a column that is compressed at level 1: a third of the time, times as small as at level 6."""
+
 _TYPES: dict[str, type[np.generic]] = {
     "FloatArray": np.float64,
     "LongArray": np.int64,
@@ -115,7 +118,13 @@ def _archive(value: Archived) -> bytes:
     }
     columns["words"] = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **columns)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, column in columns.items():
+            file = io.BytesIO()
+            np.save(file, column, allow_pickle=False)
+            # without a date, so that equal contents give equal bytes
+            entry, level = zipfile.ZipInfo(f"{name}.npy"), 1 if column.nbytes > _LARGE_BYTES else 6
+            archive.writestr(entry, file.getbuffer(), zipfile.ZIP_DEFLATED, level)
     return buffer.getvalue()
 
 

@@ -138,6 +138,7 @@ def add_resamples(parser: argparse.ArgumentParser) -> None:
         "--resamples",
         type=int,
         metavar="N",
-        help="logs that the queues are simulated on for intervals of waits; 0: none (default 200 "
-        "where the queues are compiled, else 0)",
+        help="logs that the queues are simulated on for intervals of waits; 0: none (default 200, "
+        "or as many as have ten million jobs under all policies, but at least 20; 0 where the "
+        "queues are not compiled)",
     )

@@ -131,10 +131,10 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
 
     def written(tables: Tables) -> str:
         frame = frames_of(tables)["curve"]
-        figure = write(out, frame, topology.name, ceiling, args.format)
+        drawn, title = draw(frame, topology.name, ceiling), f"What {topology.name} carries"
+        figure = write(out, frame, drawn, args.format)
         answer = recommend_routing(frame, config, computing_s(out / STORE, points) / len(frame))
         listed = [Section("Saturation", "", summary(frame)), Section("Points", "", frame)]
-        drawn, title = draw(frame, topology.name, ceiling), f"What {topology.name} carries"
         page = write_report(
             out, Path(args.config), config, answer, title, drawn, listed, args.summary
         )
@@ -193,8 +193,8 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     if rows:
         frame = frames_of(tables)["collective"]
         title, pairs = f"{args.collective} on {topology.name}", compared(frame, measured)
-        figure = write(out, frame, measured, title, args.format)
         drawn = draw(frame, measured, title)
+        figure = write(out, frame, measured, drawn, args.format)
         seconds = computing_s(out / STORE, chosen) / len(chosen)
         answer = recommend_algorithm(frame, pairs, seconds)
         shown = [Section("Bus bandwidth", "", frame)]

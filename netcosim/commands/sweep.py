@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
     which, count = slice_of(args.slice)
     of_slice = f"-{which}-of-{count}" if count > 1 else ""
     store = Path(args.out or f"{sweep.path.stem}{of_slice}.db")
-    compile_kernels(sorted({part for point in sweep.points for part in parts_of(point)}))
+    n_points = len(sweep.points)  # small queues add up
+    compile_kernels(sorted({part for one in sweep.points for part in parts_of(one, n_points)}))
     # what it imports takes a while and must not come before a word on compiling
     from netcosim.executors.registry import open_workers
     from netcosim.runs.sweep import plan_points, run_points, sliced
@@ -85,7 +86,10 @@ def run(args: argparse.Namespace) -> int:
             if workers is None:
                 return 0
             trial, n = not _starts_program(sweep.points), workers.count
-            print(plan_points(POINT_FUNCTION, points, store, workers=n, trial=trial).lines())
+            plan = plan_points(
+                POINT_FUNCTION, points, store, workers=n, trial=trial, estimate=_estimate_s
+            )
+            print(plan.lines())
         return 0
     summary = run_points(
         POINT_FUNCTION,
@@ -140,6 +144,16 @@ def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
     print("\n".join(answer[0].lines()))
     if page is not None:
         print(f"summary: {write_summary(page, f'Sweep {store.stem}', *answer)}")
+
+
+def _estimate_s(content: Mapping[str, object]) -> float:
+    """Estimate the time of a point on one process."""
+    from netcosim.config.content import checked_config
+    from netcosim.runs.run_plan import plan_run
+
+    config = checked_config(dict(content))
+    with config.plugged():
+        return plan_run(config, None, 1).estimated_s
 
 
 def _starts_program(points: Iterable[Any]) -> bool:

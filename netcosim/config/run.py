@@ -22,7 +22,7 @@ from netcosim.config.fields import (
 from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_named, if_sent
 from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
-from netsim.parameters import ReadIf, parameters_of
+from netsim.parameters import parameters_of
 from queuesim.observables.registry import OBSERVABLES
 
 
@@ -72,10 +72,15 @@ else:
 
 KEEP = {
     "tables": "nothing but tables",
-    "schedules": "every job's times and nodes, every link at every snapshot, for pages and exports",
-    "all": "the same, and each measured job once more alone: what its neighbours cost it",
+    "schedules": "every job's times and nodes, every link at every snapshot, for pages and exports "
+    "(without snapshots the nodes of at most 100,000 jobs)",
+    "all": "the same for any number of jobs, and each measured job once more alone: what its "
+    "neighbours cost it",
 }
 """What a run can keep, by name."""
+
+MOST_PLACED = 100_000
+"""Jobs of a run without snapshots whose nodes are kept under "schedules"."""
 
 
 class SweepSection(Section):
@@ -86,6 +91,11 @@ class SweepSection(Section):
         description="keys that run together; all other lists and ranges are combined",
         examples=[[["machine.radix", "run.seed"]]],
     )
+
+
+def keeps_nodes(run: RunSection, n_jobs: int) -> bool:
+    """Return whether a run without snapshots keeps the nodes of its jobs."""
+    return run.keep == "all" or (run.keep == "schedules" and n_jobs <= MOST_PLACED)
 
 
 class RunSection(Section):
@@ -141,12 +151,7 @@ class RunSection(Section):
     observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = Field(
         default=(), description="additional tables on each schedule", examples=[["runs", "bins"]]
     )
-    keep: Annotated[
-        Text,
-        known("what to keep", KEEP),
-        # without snapshots "all" is what "schedules" is
-        ReadIf(("keep", "snapshots"), lambda keep, n: keep != "all" or n > 0, IF_MEASURED.words),
-    ] = Field(
+    keep: Annotated[Text, known("what to keep", KEEP)] = Field(
         default="schedules", description="what is stored besides the tables", examples=["all"]
     )
 

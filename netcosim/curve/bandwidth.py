@@ -91,11 +91,12 @@ def draw(rows: pd.DataFrame, measured: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def write(folder: Path, rows: pd.DataFrame, measured: pd.DataFrame, title: str, form: str) -> Path:
+def write(
+    folder: Path, rows: pd.DataFrame, measured: pd.DataFrame, figure: Figure, form: str
+) -> Path:
     """Write tables as CSV and the figure; return its path."""
     tables = {"collective": rows}
     if len(measured):
         tables["measured"] = compared(rows, measured)
-    figure = draw(rows, measured, title)
     write_tables(folder, tables)
     return save_figure(figure, folder / f"collective.{form}", form)

@@ -95,8 +95,7 @@ def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
     return figure
 
 
-def write(folder: Path, rows: pd.DataFrame, title: str, ceiling: float | None, form: str) -> Path:
+def write(folder: Path, rows: pd.DataFrame, figure: Figure, form: str) -> Path:
     """Write tables as CSV and the figure; return its path."""
-    figure = draw(rows, title, ceiling)
     write_tables(folder, {"curve": rows, "saturation": summary(rows)})
     return save_figure(figure, folder / f"curve.{form}", form)

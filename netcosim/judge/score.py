@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from queuesim.statistics import (
     LEVEL,
@@ -60,16 +60,51 @@ def drawn_correlation(
     """Return the rank correlation with the interval from drawing whole snapshots again."""
     first, second = np.asarray(x), np.asarray(y)
     units, unit = np.unique(np.asarray(snapshot), return_inverse=True)
-    value = rank_correlation(first, second)
-    mine = [np.flatnonzero(unit == i) for i in range(len(units))]
-    drawn = []
-    for chosen in resamples(len(units), rng):
-        rows = np.concatenate([mine[i] for i in chosen])
-        drawn.append(rank_correlation(first[rows], second[rows]))
-    known = np.array([one for one in drawn if not np.isnan(one)])
+    value, drawn = rank_correlation(first, second), resamples(len(units), rng)
+    times = np.stack([np.bincount(chosen, minlength=len(units)) for chosen in drawn])
+    portion = max(1, _MOST_CELLS // max(1, len(unit)))
+    known = np.concatenate(
+        [
+            weighted_correlations(first, second, times[i : i + portion, unit])
+            for i in range(0, len(times), portion)
+        ]
+    )
+    known = known[~np.isnan(known)]
     if np.isnan(value) or not len(known):
         return Interval(value, np.nan, np.nan)
     return around(value, known, independent(len(units), job), level)
+
+
+_MOST_CELLS = 1 << 20
+
+
+def weighted_correlations(
+    x: NDArray[Any], y: NDArray[Any], times: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Return `rank_correlation` of several multisets of pairs, (k,) float64.
+
+    Parameters
+    ----------
+    x, y : (n,)
+    times : (k, n) integer
+        How often each pair is in each.
+    """
+    n_pairs = times.sum(axis=1, keepdims=True)
+
+    def centred(values: NDArray[Any]) -> NDArray[np.float64]:
+        _, begin, place = np.unique(np.sort(values), return_index=True, return_inverse=True)
+        order = np.argsort(values, kind="stable")
+        ties = np.add.reduceat(times[:, order], begin, axis=1)
+        ranks = np.empty(times.shape)
+        # the last rank of equal values less half of their others
+        ranks[:, order] = (np.cumsum(ties, axis=1) - (ties - 1) / 2)[:, place]
+        return np.asarray(ranks - (n_pairs + 1) / 2, dtype=np.float64)
+
+    # ranks are multiples of 1/2: sums are exact in any order
+    a, b = centred(x), centred(y)
+    size = np.sqrt((times * a * a).sum(axis=1) * (times * b * b).sum(axis=1))
+    product = (times * a * b).sum(axis=1)
+    return np.divide(product, size, out=np.full(len(times), np.nan), where=size > 0)
 
 
 def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:

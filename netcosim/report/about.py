@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from cosim.registry import MEASURES
 from netcosim.config.config import Config
+from netcosim.config.run import MOST_PLACED, keeps_nodes
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.store import Rows
 from netsim.packet.credit import buffer_warning
@@ -114,6 +115,11 @@ def notes_of(result: CosimResult) -> list[str]:
         lines.append(f"communication_time is relative to {result.reference.label}")
     else:
         lines.append("no packets were sent (run.snapshots = 0): communication was not measured")
+        if result.config.run.keep == "schedules" and not keeps_nodes(result.config.run, len(jobs)):
+            lines.append(
+                f"nodes of jobs are not stored (more than {MOST_PLACED:,} jobs); "
+                'run.keep = "all" stores them'
+            )
     if (line := _threads_line(result)) is not None:
         lines.append(line)
     lines += _packet_ages(result)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from netcosim.report.figures.style import GRID, INK, SOFT
+from netcosim.report.figures.style import GRID, INK, SOFT, lay_out
 from netcosim.report.templates import part
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     """
     import matplotlib as mpl
 
-    if (engine := figure.get_layout_engine()) is not None:
-        engine.execute(figure)
-        figure.set_layout_engine("none")  # with one, the figure is drawn twice
+    lay_out(figure)
     buffer = io.StringIO()
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "netcosim"}
     with mpl.rc_context(settings), warnings.catch_warnings():

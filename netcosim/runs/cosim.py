@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from netcosim.archive.extract import archive_of
 from netcosim.archive.serialize import serialize
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
+from netcosim.config.run import keeps_nodes
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.outcome import PointResult
@@ -130,7 +131,7 @@ def _run(
     if config.run.snapshots or "run.threads" in RUNTIME_MODELS[config.queue.run_time_model].reads:
         warn_of_buffers(machine, here.machine.packets)
     if reference.elsewhere is None:
-        return _Loop(here, reference, reporter, runner).result()
+        return _Loop(here, reference, reporter, runner, _reads_placements(here)).result()
     # measured with those that are compared with it, not by itself
     silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
     elsewhere = reference.elsewhere.model_copy(update={"run": silent})
@@ -139,10 +140,19 @@ def _run(
         Reference(reference.policy, (), None),
         reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
         runner,
+        config.run.snapshots > 0,
     )
     there.run()
     jobs = there.context.queues.jobs
-    return _Loop(here.with_jobs(jobs), reference, reporter, runner, there).result()
+    here = here.with_jobs(jobs)
+    return _Loop(here, reference, reporter, runner, _reads_placements(here), there).result()
+
+
+def _reads_placements(context: RunContext) -> bool:
+    """Return whether a run needs more of its schedules than starts and ends."""
+    run, power = context.config.run, context.config.machine.power
+    tables = bool(run.observables) or power is not None
+    return run.snapshots > 0 or tables or keeps_nodes(run, len(context.queues.jobs))
 
 
 @dataclass
@@ -153,6 +163,8 @@ class _Loop:
     reference: Reference[Config]
     reporter: ProgressReporter
     runner: TaskRunner
+    reads_placements: bool
+    """Whether the schedules of the config's model have to keep them."""
     there: _Loop | None = None
     """The reference's own run, if it is elsewhere."""
     logged: Schedules = field(default_factory=dict)
@@ -243,7 +255,7 @@ class _Loop:
         model = build(network)
         if model.name not in self.piloted:
             name, share = self.reference.policy, 0.3 / (1 + len(self.context.config.queue.policies))
-            found = self.queues(model, share, [name], overrun="keep")
+            found = self.queues(model, share, [name], overrun="keep", places=True)
             _, fraction = self.context.drawn
             self.piloted[model.name] = Pilot(found[name], fraction, network)
         return self.piloted[model.name]
@@ -257,16 +269,20 @@ class _Loop:
         policies: Sequence[str] = (),
         overrun: str | None = None,
         again: int = 1,
+        places: bool = False,
     ) -> Schedules:
         """Return one schedule a policy with a model; ``share`` is its part of the progress."""
         names, queues = policies or self.context.config.queue.policies, self.context.queues
         what = f"queue, {model.name}, {'' if overrun is None else f'{overrun}, '}"
+        places = places or self.reads_placements
+        what += "" if places else "times only, "
+        options: dict[str, Any] = {"overrun": overrun, "keep_placements": places}
 
         def compute(name: str, report_share: Callable[[float], None]) -> Columns:
             def count(done: int, jobs: int) -> None:
                 report_share(done / max(jobs, 1))
 
-            return schedule_columns(queues.under(name, model, overrun=overrun, progress=count))
+            return schedule_columns(queues.under(name, model, progress=count, **options))
 
         tasks = {f"{self.reporter.what}{what}{n}": (n,) for n in names}
         with self.reporter.step("", share) as report:
@@ -274,7 +290,7 @@ class _Loop:
                 compute,
                 tasks,
                 lambda task, done: report(task.removeprefix(self.reporter.what), done),
-                {task: queues.digest(n, model, overrun) for task, (n,) in tasks.items()},
+                {task: queues.digest(n, model, **options) for task, (n,) in tasks.items()},
             )
         return {n: schedule_from(run, queues.jobs, queues.topology) for n, run in schedules}
 

@@ -53,14 +53,16 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     [('rdn', 30), ('simple', 30)]
     """
     need_kinds("result_tables", {"result": (result, CosimResult)})
-    reference = summarise(result.reference_schedule)
+    summaries, elsewhere = result.summaries(), result.reference.elsewhere is not None
+    reference = (
+        summarise(result.reference_schedule) if elsewhere else summaries[result.reference.policy]
+    )
     tables: dict[str, Rows] = {
         "policies": [
-            _policy_row(result, name, summary, reference)
-            for name, summary in result.summaries().items()
+            _policy_row(result, name, summary, reference) for name, summary in summaries.items()
         ]
     }
-    if result.reference.elsewhere is not None:
+    if elsewhere:
         tables["reference"] = [{"reference": result.reference.label, **_queue_row(reference)}]
     tables |= _energy_tables(energies_of(result), result)
     if result.config.analysis.bounds:

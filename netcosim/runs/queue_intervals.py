@@ -27,8 +27,10 @@ from queuesim.result import QueueResult
 from queuesim.statistics import Interval, interval_columns, interval_of_redrawn
 from workloads.source import JobSource
 
-RESAMPLES = 200
+LEAST_RESAMPLES, RESAMPLES = 20, 200
 """Logs that a run's queues are simulated on for intervals, where that is cheap."""
+BUDGET_JOBS = 10_000_000
+"""Jobs of all these logs and policies, above the least number of logs: some six CPU-seconds."""
 
 FloatArray = NDArray[np.float64]
 Tables = dict[str, Rows]
@@ -81,6 +83,14 @@ def why_not_redrawn(result: CosimResult) -> str:
     """Return why a run's queues are not redrawn by default; empty if they are."""
     reasons = (result.queues.why_by_events(name, RESAMPLES) for name in result.schedules)
     return next(filter(None, reasons), "")
+
+
+def default_resamples(result: CosimResult) -> int:
+    """Return the number of other logs for a run that requests none: the same on any machine."""
+    if why_not_redrawn(result):
+        return 0
+    of_each = max(1, len(result.workload) * len(result.schedules))
+    return min(max(BUDGET_JOBS // of_each, LEAST_RESAMPLES), RESAMPLES)
 
 
 def check_resamples(config: Config, resamples: int | None) -> None:

@@ -14,13 +14,13 @@ from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import progress as show_progress
-from netcosim.runs.queue_intervals import RESAMPLES, redrawn, why_not_redrawn, with_intervals
+from netcosim.runs.queue_intervals import default_resamples, redrawn, with_intervals
 from netcosim.runs.store import Rows, Store
 from netcosim.runs.tasks import stored_tasks
 from netcosim.study.results import PAGE_FILE, put_point, results_in
 from netsim.units import format_quantity
 
-_QUEUED_JOB_S, _LONG_S = 2e-6, 10.0
+_QUEUED_JOB_S, _LONG_S = 1e-6, 10.0
 """What a job takes in a compiled queue, and from when on a line is printed before."""
 
 
@@ -50,7 +50,7 @@ def run_and_report(
         As for `netcosim.runs.sweep.run_points`.
     resamples : int or None
         Logs that the queues are simulated on for intervals of waits. None:
-        `netcosim.runs.queue_intervals.RESAMPLES` where these queues are compiled, else none.
+        `netcosim.runs.queue_intervals.default_resamples`.
     progress : bool
         Whether to show progress.
 
@@ -103,7 +103,7 @@ def _with_intervals(
 ) -> Mapping[str, Rows]:
     """Return the tables with intervals of waits, if these are wanted or cheap."""
     if resamples is None:
-        resamples = 0 if why_not_redrawn(result) else RESAMPLES
+        resamples = default_resamples(result)
     seconds = resamples * len(result.schedules) * len(result.workload) * _QUEUED_JOB_S
     if seconds > _LONG_S:
         shown = format_quantity(seconds, "time", 1)

@@ -11,6 +11,7 @@ from pathlib import Path
 from cosim.measuring.cost import HOPS_PER_S, campaign_hops, flow_level_s
 from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.measured_times import Measured
+from cosim.run_times.packet_judge import cost_s
 from netcosim.config.config import Config
 from netcosim.config.decider import Program
 from netcosim.runs.points import point_key
@@ -33,7 +34,8 @@ class RunPlan:
     queue_s: float
     """Of one queue with logged run times, tried."""
     live_s: float
-    """Of putting all jobs on the network under all policies, for a live run-time model."""
+    """Of putting all jobs on the network under all policies, for a live run-time model, and of its
+    packets."""
     packets_s: float
     """Of all packet simulations, by the number of their hops."""
     rounds: int
@@ -76,7 +78,7 @@ class RunPlan:
         )
 
 
-def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
+def plan_run(config: Config, out: Path | None, jobs: int) -> RunPlan:
     """Estimate what a run would do; write nothing.
 
     The first policy's queue is run with logged run times; its schedule represents all others'. No
@@ -84,8 +86,8 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
 
     Parameters
     ----------
-    out : Path
-        Folder of its results.
+    out : Path or None
+        Folder of its results; None without any.
     """
     context, reference = run_context(config), config.relative_to
     queues, starts_program = context.queues, isinstance(config.queue.decider, Program)
@@ -108,6 +110,7 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
             context.machine.routing, context.communications, share, context.queues.jobs.n_nodes
         )
         live_s = one_s * len(policies)
+    budget_s = getattr(config.queue.model_parameters(), "budget_s", 0.0)
     sides = len(columns) if section.snapshots else 0
     study_snapshots = 0
     if section.snapshots:
@@ -117,11 +120,17 @@ def plan_run(config: Config, out: Path, jobs: int) -> RunPlan:
         often = max(1, rounds)
         packets_s = often * campaign_hops(study, context.measure) / HOPS_PER_S
         study_snapshots = often * len(study.numbers) * sides
+        # each start and each end is judged by the packets of at most all that run
+        one_s = cost_s(round(packets_s * HOPS_PER_S / max(1, study_snapshots)))
+        budget_s = min(budget_s, 2 * len(context.queues.jobs) * one_s)
+    live_s += budget_s * len(policies)
     elsewhere = 0 if reference.elsewhere is None else 1
     return RunPlan(
         schedules=stages * (len(policies) + elsewhere),
         snapshots=study_snapshots,
-        tasks_done=count_tasks(results_in(out), point_key(config.resolved())),
+        tasks_done=(
+            0 if out is None else count_tasks(results_in(out), point_key(config.resolved()))
+        ),
         queue_s=queue_s,
         live_s=live_s,
         packets_s=packets_s,

@@ -122,6 +122,7 @@ class Queues:
         *,
         overrun: str | None = None,
         bandwidth_Bps: NDArray[np.float64] | None = None,
+        keep_placements: bool = True,
         progress: Count | None = None,
     ) -> QueueResult:
         """Simulate the schedule under a policy.
@@ -136,9 +137,12 @@ class Queues:
             Instead of the config's.
         bandwidth_Bps : (n,) float64, optional
             Bandwidth that each job needs, instead of a draw of the config's classes.
+        keep_placements : bool
+            False if only starts and ends are needed.
         """
         with self._backfill_or_decider() as who:
-            given: dict[str, Any] = {"keep_placements": True, "progress": progress}
+            given: dict[str, Any] = {"keep_placements": keep_placements, "progress": progress}
+            given["only_times"] = not keep_placements
             if overrun is not None:
                 given["overrun"] = overrun
             if bandwidth_Bps is not None:
@@ -229,7 +233,13 @@ class Queues:
             keep_off(made, self.gateways)
         return made
 
-    def digest(self, policy: str, model: RunTimeModel, overrun: str | None = None) -> str:
+    def digest(
+        self,
+        policy: str,
+        model: RunTimeModel,
+        overrun: str | None = None,
+        keep_placements: bool = True,
+    ) -> str:
         """Return a digest of all that `under` depends on; empty if that is not known.
 
         For a machine that is its content; bandwidths and latencies count only for policies
@@ -252,7 +262,7 @@ class Queues:
             section.overrun if overrun is None else overrun,
         )
         of_policy = [(p, self.tables.of(p), self.draws.rng("policy", p)) for p in placed_by]
-        rest = (self.order, self.rules, self.estimates, needs)
+        rest = (self.order, self.rules, self.estimates, needs, keep_placements)
         try:
             content = pickle.dumps((machine, jobs, given, of_policy, rest))
         except (pickle.PicklingError, AttributeError, TypeError):

@@ -220,6 +220,10 @@ def _manage(
     )
 
 
+TRIAL_S, ESTIMATED = 5.0, 8
+"""No point is computed to find out if one of about so many is estimated to take longer."""
+
+
 def plan_points(
     function: str | PointFunction,
     points: Sequence[Mapping[str, object]],
@@ -227,6 +231,7 @@ def plan_points(
     *,
     workers: int = 1,
     trial: bool = True,
+    estimate: Callable[[Mapping[str, object]], float] | None = None,
 ) -> SweepPlan:
     """Estimate how many points are left and how long they will take; write nothing.
 
@@ -239,6 +244,8 @@ def plan_points(
     trial : bool
         Whether to compute one point, in the middle of the list, where no point is stored
         whose time could be taken (twice, the first time for compilation).
+    estimate : callable (point) -> seconds, optional
+        Estimates a point's time; no point is tried if that is above `TRIAL_S`.
     """
     by_key = keyed(points)
     times: list[float] = []
@@ -251,8 +258,11 @@ def plan_points(
     left = [config for key, config in by_key.items() if key not in held]
     if not times and left and trial:
         path, middle = function_path(function), left[len(left) // 2]
-        compute(path, middle)
-        times = [compute(path, middle).seconds]
+        if estimate is not None:
+            times = [estimate(config) for config in left[:: max(1, len(left) // ESTIMATED)]]
+        if max(times, default=0.0) <= TRIAL_S:
+            compute(path, middle)
+            times = [compute(path, middle).seconds]
     return SweepPlan(
         total=len(by_key),
         already=len(held),

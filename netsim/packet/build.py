@@ -168,8 +168,9 @@ def choose_clock(
     if config.input_queued:
         crossing = crossings_ps(config, sizes_used, bandwidths).ravel()
     durations = np.concatenate([
-        used.ravel(), crossing, latency, distinct(send), distinct(recv), starts,
-        [] if compute is None else distinct(compute), distinct(begins),
+        used.ravel(), crossing, latency, starts, *(
+            [np.gcd.reduce(each)] for each in (send, recv, compute, begins) if each is not None
+        ),
         # gaps of flows are any number of picoseconds
         [1] if config.paces_flows else [],
         [router, overhead, 0 if until_s is None else to_ps(until_s)],

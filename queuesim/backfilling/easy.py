@@ -72,10 +72,14 @@ class EasyBackfill(Backfill):
         reservation = self._reservation
         latest_end_s = machine.latest_end_s(reservation.shadow_s, reservation.extra)
         for job in queue.candidates(now_s, latest_end_s):
+            state = machine.state
             if self._may_start(job, now_s, reservation):
                 queue.remove(job)
                 self.start(job)
-            latest_end_s[:] = machine.latest_end_s(reservation.shadow_s, reservation.extra)
+            if machine.state != state:
+                latest_end_s[:] = machine.latest_end_s(reservation.shadow_s, reservation.extra)
+            else:
+                machine.note_failure(latest_end_s, job, reservation.shadow_s)
 
     def _try_all(self, jobs: list[int], head: int, now_s: float) -> None:
         """Try jobs one by one; a few take less time so than by arrays."""

@@ -58,9 +58,8 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
     if not _run(setup, columns):
         return None
     state, queue, *_ = columns
-    n, by_rank = len(setup.workload), queue.jobs
-    job = by_rank[queue.arrivals["rank"]]
-    overran = job["late"] == 1
+    n, by_rank, rank = len(setup.workload), queue.jobs, queue.arrivals["rank"].copy()
+    overran = by_rank["late"][rank] == 1
     cut = overran & (setup.overrun == "cut")
     events = (
         queue.events["time_s"].copy(),
@@ -91,9 +90,9 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
         first_blocked_s=float(state[0]["first_blocked_s"]),
         placements=PlacementArrays.from_placements(places) if setup.keep_placements else None,
         needs_Bps=setup.bandwidth_Bps,
-        start_s=job["start_s"].copy(),
-        end_s=job["end_s"].copy(),
-        promised_s=job["promised_s"].copy(),
+        start_s=by_rank["start_s"][rank],
+        end_s=by_rank["end_s"][rank],
+        promised_s=by_rank["promised_s"][rank],
     ).frozen()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from alloc.policy import Policy
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 LEAST_JOBS = 4000
 """Queues of fewer jobs are over by events before the kernel is loaded."""
+queued_jobs: Counter[tuple[bool, bool]] = Counter()
+"""Jobs of this process's queues that can be compiled, by kernel: by score, conservative."""
 COMPILED_BACKFILLS = ("none", "easy", "easy-retest", "conservative")
 
 
@@ -44,3 +47,24 @@ def why_by_events(
     if not policy.counts_only or policy.pairs or policy.relents_after_s is not None:
         return f"policy {policy.name!r} places by more than the number of free nodes"
     return ""
+
+
+def is_compiled(
+    n_jobs: int,
+    repeats: int,
+    policy: Policy,
+    order: Order,
+    backfill: str | Decider,
+    rules: Rules,
+    model: RunTimeModel,
+) -> bool:
+    """Return whether a queue, one of so many, is compiled, and count its jobs.
+
+    Small queues are, too, as soon as the process has queued `LEAST_JOBS` jobs: the kernel is loaded
+    once. Results do not depend on it.
+    """
+    if why_by_events(LEAST_JOBS, policy, order, backfill, rules, model):
+        return False
+    kernel = order.static_key is None, backfill == "conservative"
+    queued_jobs[kernel] += n_jobs
+    return max(queued_jobs[kernel], n_jobs * repeats) >= LEAST_JOBS

@@ -231,7 +231,8 @@ def _schedule_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[Run
             f"{name}: which nodes jobs held, and when.",
             partial(_gantt, kept, name, colours[name]),
         )
-        for name in schedules
+        for name, schedule in schedules.items()
+        if len(schedule.range_first)
     ]
     return [
         RunFigure(

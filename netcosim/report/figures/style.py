@@ -72,10 +72,18 @@ def new_figure(
     return figure, list(axes.flat)
 
 
+def lay_out(figure: Figure) -> None:
+    """Lay a figure out once: with an engine each drawing would do it again, and draw twice."""
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
 def save_figure(figure: Figure, path: Path, form: str) -> Path:
     """Write a figure on white as one of `FORMS`, whole or not at all; same figure, same bytes."""
     import matplotlib as mpl
 
+    lay_out(figure)
     given: Any = {"format": form, "metadata": {FORMS[form]: None}, "dpi": 160}
     with atomic_write(path) as part, mpl.rc_context({"svg.hashsalt": "netcosim"}):
         figure.savefig(part, facecolor="white", bbox_inches="tight", **given)

@@ -335,7 +335,7 @@ def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
     monkeypatch.setattr("netcosim.study.points.compute_points", stopped)
     assert main(["curve", "c.toml", "--quiet"]) == 130
     out, err = capsys.readouterr()
-    assert "4 of 6 points are stored; page: curve-c/report.html; curve-c/curve.png" in out
+    assert "4 of 6 points are stored; page: curve-c/report.html; figure: curve-c/curve.png" in out
     assert "what was computed is stored, the same command goes on from there" in err
     assert Path("curve-c/curve.png").exists()
 

@@ -69,7 +69,7 @@ class Squares(Study):
     def report(self, tables: object, frames: Frames, seconds: float) -> Report:
         total = int(frames["squares"]["square"].sum())
         assert seconds > 0
-        answer = Recommendation(f"sum {total}", "none", "a page", "stop")
+        answer = Recommendation(f"sum {total}", (), "a page", "stop")
         return Report("Squares", answer, [], [Section("s", "", frames["squares"])])
 
     def is_finished(self, tables: object) -> bool:

@@ -85,8 +85,8 @@ def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
     right.plot([0, largest], [0, largest], color=SOFT, lw=0.8, zorder=0)
     if ceiling is not None and ceiling < largest:
         right.axhline(ceiling, color=SOFT, ls="--", lw=1.0, label=f"bisection {ceiling:.3g}")
-    left.set(yscale="log", ylabel="latency (µs), dotted: 99th percentile")
-    right.set(ylabel="accepted (of injection bandwidth)", ylim=(0, None))
+    left.set(yscale="log", ylabel="mean latency (µs), dotted: 99th percentile")
+    right.set(ylabel="accepted load (of injection bandwidth)", ylim=(0, None))
     for axis in (left, right):
         axis.set(xlim=(0, 1.04 * largest), xlabel="offered load (of injection bandwidth)")
         grid(axis, "both")

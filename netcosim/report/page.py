@@ -59,8 +59,8 @@ class Section:
 MOST_ROWS = 200
 FEW_ROWS = 12
 """Below a figure, a table of more rows is folded."""
-AGAIN = ("again", "How to get these numbers again")
-WORDS = ("glossary", "What the words mean")
+AGAIN = ("again", "Reproduce")
+WORDS = ("glossary", "Glossary")
 """Anchors and titles of the sections at the end of every page."""
 
 

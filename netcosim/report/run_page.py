@@ -27,7 +27,8 @@ from netcosim.report.about import (
     WARNING,
     notes_on,
 )
-from netcosim.report.figures.run import RunFigure, pattern_frame, run_figures
+from netcosim.report.effect import effect_rows
+from netcosim.report.figures.run import RunFigure, run_figures
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.glossary import asset, marked
 from netcosim.report.page import Section, long_table, render_page
@@ -36,7 +37,13 @@ from netcosim.report.policies import policy_rows
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part
-from netcosim.report.verdict import findings, reference_label, run_recommendation
+from netcosim.report.verdict import (
+    findings,
+    part_effects,
+    reference_label,
+    repeated,
+    run_recommendation,
+)
 from netcosim.runs.store import Rows, Store
 from netcosim.runs.store_format import StoredPoint
 from netsim.errors import NetcosimError
@@ -137,11 +144,18 @@ def run_sections(
     for figure in figures:
         by_part.setdefault(figure.part, []).append(figure)
     run, rest = _section(point.config, "run"), findings(tables)[1:]
-    answer = run_recommendation(tables, int(run.get("snapshots") or 0), point.seconds)
+    over_log = is_over_log(point.config)
+    answer = run_recommendation(
+        tables,
+        int(run.get("snapshots") or 0),
+        point.seconds,
+        over_log=over_log,
+        level=float(run.get("confidence") or 0.95),
+    )
     sections = [
         answer.section(),
-        *([Section("What came out", html=part("verdict", _marked_once(rest)))] if rest else []),
-        Section("What it rests on", html=_facts(tables, kept, point)),
+        *([Section("Results", html=part("verdict", _marked_once(rest)))] if rest else []),
+        Section("Setup", html=_facts(tables, kept, point)),
         Section(
             "Policies",
             _about_policies(tables, point),
@@ -164,7 +178,7 @@ def run_sections(
     for name, rows in tables.items():
         if name in FOLDED or name not in _SHOWN:
             sections.append(_folded(name, rows))
-    sections.append(Section("What next", html=part("what_next", report)))
+    sections.append(Section("Next steps", html=part("what_next", report, repeated(over_log))))
     return sections
 
 
@@ -195,6 +209,11 @@ def _facts(tables: Mapping[str, Rows], kept: ArchivedRun | None, point: StoredPo
         ("Computed", [f"{point.finished_utc}, in {took}, by sources {point.code or 'unknown'}"]),
     ]
     return part("facts", [(name, _marked_once(lines)) for name, lines in facts if lines])
+
+
+def is_over_log(config: Mapping[str, Any]) -> bool:
+    """Return whether the jobs of a resolved config are those of a log."""
+    return _section(config, "workload").get("log") is not None
 
 
 def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -231,16 +250,16 @@ def _drawn(figures: Iterable[RunFigure]) -> Markup:
 
 
 def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[Section]:
-    if not tables.get("speedups"):
+    parts = part_effects(tables)
+    if not parts:
         return []
     text = (
-        f"Relative to {reference_label(tables)}; below 1 is faster. Intervals: from drawing whole "
-        "snapshots again; none for fewer than five snapshots or jobs. With run-time model "
-        '"measured" these ratios change the jobs\' run times in the queue.'
+        "Minus is less. Intervals: from drawing whole snapshots again; none for fewer than five "
+        'snapshots or jobs. With run-time model "measured" these changes are those of the jobs\' '
+        "run times in the queue."
     )
-    columns = ["pattern", "nodes", "policy", "ratio", "low", "high"]
-    numbers = part("numbers", table_html(pattern_frame(tables)[columns]))
-    title = "Communication time by pattern and size"
+    numbers = part("numbers", table_html(effect_rows(parts)))
+    title = f"{parts[0].quantity.name.capitalize()} by pattern and size"
     return [Section(title, text, html=_drawn(figures) + numbers)]
 
 
@@ -258,7 +277,7 @@ def _folded(name: str, rows: Rows) -> Section:
 SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)
 """In the order of the page, inside of one function: nothing is global."""
 
-VIEWS_TITLE = "Look and ask"
+VIEWS_TITLE = "Explore"
 
 
 def views_section(kept: ArchivedRun, baseline: str = BASELINE) -> Section:

@@ -14,9 +14,9 @@ from test_curve import CONFIG as CURVE
 from test_isolation_gain_command import CONFIG as GAIN
 
 from netcosim.cli import main
+from netcosim.report.effect import Effect, node_hours
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
-from netcosim.report.effect import Effect, node_hours
 from netcosim.report.recommendation import Recommendation
 
 ANSWER = Recommendation(

@@ -282,7 +282,13 @@ def counted(count: int, what: str) -> str:
 def number(value: float) -> str:
     """Format a percentage for a sentence: 12, 3.4, 0.02."""
     size = abs(round(value, 9))
-    text = f"{value:.0f}" if size >= 9.95 else f"{value:.1f}" if size >= 0.095 else f"{round(value, 9):.2g}"
+    text = (
+        f"{value:.0f}"
+        if size >= 9.95
+        else f"{value:.1f}"
+        if size >= 0.095
+        else f"{round(value, 9):.2g}"
+    )
     return "0" if float(text) == 0 else text
 
 

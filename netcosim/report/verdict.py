@@ -115,7 +115,7 @@ def _of_queue(
     own |= {
         "sample": drawn.get("sample", "sequence of jobs"),
         "samples": drawn.get("samples", 1),
-        "method": "queues on other logs, with speed-ups of resampled snapshots",
+        "method": "queues on other logs, with speed-ups of snapshots drawn again",
         "levels": None if before is None else (before, value),
     }
     ratio = row.get(f"{name}_ratio")

@@ -415,7 +415,7 @@ def ratio(name: str, *ends: float | None) -> dict[str, float | None]:
         ),
         ((0.9, None, None), 90, "changes mean wait by -10 % (no interval", "not significant"),
         ((None, None, None), 0, "leaves mean wait unchanged", "unchanged"),
-        ((None, None, None), 7, "has mean wait 7 s", "longer"),
+        ((None, None, None), 7, "has mean wait of 7 s", "longer"),
     ],
 )
 def test_a_change_of_waits_in_words(

@@ -130,7 +130,7 @@ def test_where_nobody_waits_there_is_no_percentage() -> None:
     waits = row("a", 0.5, (0.4, 0.6), 30) | {"wait_ratio": None}
     idle = row("b", 0.5, (0.4, 0.6), 0) | {"wait_ratio": None}
     lines = findings({**tables_of(waits, idle), "policies": [base, waits, idle]})
-    assert lines[0].endswith("; has mean wait 30 s.")
+    assert lines[0].endswith("; has mean wait of 30 s.")
     assert lines[1].endswith(f"; {UNCHANGED}.")
 
 

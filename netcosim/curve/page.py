@@ -110,15 +110,16 @@ def recommend_routing(
     rows: pd.DataFrame, config: CurveConfig, seconds_per_point: float
 ) -> Recommendation:
     """Return which routing accepts most, or of those that accept alike the one of least latency."""
-    section, found, off = config.curve, saturation(rows), config.curve.tolerance
+    section, curves, off = config.curve, saturation(rows), config.curve.tolerance
     levels = curve_effects(rows, config)
     alike, less = _ahead(levels, off)
     latencies = _latencies(rows, [one.subject for one in alike], config) if len(alike) > 1 else []
     first, behind = _ahead(latencies, off) if latencies else (alike, less)
-    texts, chosen = [], first[0]
+    texts, chosen, shown = [], first[0], list(levels)
     if len(first) == 1 and behind:
         decided = _change(chosen, behind[0], off)
         texts.append(use(decided))
+        shown.insert(0, decided)
     elif len(levels) == 1:
         texts.append(sentence([chosen]))
     else:
@@ -126,7 +127,7 @@ def recommend_routing(
         names = ", ".join(one.subject for one in first)
         texts.append(f"{names} do not differ in {what} by more than {_percent(off)}.")
     if len(levels) > 1:
-        texts += [f"{_listed(shown)}." for shown in (levels, latencies) if shown]
+        texts += [f"{_listed(found)}." for found in (levels, latencies) if found]
     row = _worst(rows).set_index("routing").loc[chosen.subject]
     above, low = (float(str(row[name])) for name in ("saturates_at", "steady_to"))
     limit = f"No load up to {_percent(low)} saturates {chosen.subject}."
@@ -135,15 +136,15 @@ def recommend_routing(
     )
     if above == above:
         limit = f"{chosen.subject} saturates between {_percent(low)} and {_percent(above)}."
-        points = len(found)
+        points = len(curves)
         took = format_quantity(points * seconds_per_point, "time", 1)
         step = f"loads = [{(low + above) / 2:.3g}] would halve that, about {took} of computing."
     size = section.message_bytes or config.machine.packet.packet_bytes
     unsettled = int((rows["state"] == UNSETTLED).sum())
-    ends = rows.merge(found, left_on=[*CURVE, "load"], right_on=[*CURVE, "saturates_at"])
+    ends = rows.merge(curves, left_on=[*CURVE, "load"], right_on=[*CURVE, "saturates_at"])
     return Recommendation(
         " ".join(texts),
-        tuple(levels),
+        tuple(shown),
         f"{limit} Every node sends {size:,}-byte messages in a {section.process} process; 100 % is "
         "its injection bandwidth. Ends are the tolerance of settled points.",
         step,

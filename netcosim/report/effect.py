@@ -151,7 +151,8 @@ class Effect:
             levels = f", from {before} to {after}"
         if not self.against:
             ends = f" ({self._ends()})" if self.has_interval else ""
-            return f"has {name} {self._format(self.value)}{ends}"
+            part = name.removeprefix(self.quantity.name)
+            return f"has {self.quantity.name} of {self._format(self.value)}{ends}{part}"
         if self.value == 0 and not self.low < self.high:
             return f"leaves {name} unchanged"
         if not self.has_interval:

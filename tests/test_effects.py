@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
 
+from cosim.isolation.phases import verdict, word
 from netcosim.curve.config import CurveConfig
 from netcosim.curve.page import recommend_routing
 from netcosim.gain.sentences import lines_of
 from netcosim.gain.sentences import recommend as recommend_isolation
 from netcosim.judge.verdict import details, paired_effects
 from netcosim.judge.verdict import recommend as recommend_policy
+from netcosim.report.compared import METRICS, Estimate, change
 from netcosim.report.effect import (
     ACCEPTED,
     COMMUNICATION,
@@ -46,6 +48,7 @@ from netcosim.report.figures.run import run_figures
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.verdict import effects_of, findings, part_effects, run_recommendation
 from netsim.errors import NetcosimError
+from queuesim.statistics import Interval, mean_of_snapshots, t_interval
 
 QUANTITIES = (COMMUNICATION, WAIT, SLOWDOWN, ACCEPTED, node_hours("GPU"))
 
@@ -349,9 +352,6 @@ def gained(ratios: Sequence[tuple[float, float]], logs: int) -> Any:
     gain = {f"{k}{e}": v for k in ("gain_percent", "by_job_percent")
             for e, v in (("", 5.0), ("_low", 4.0), ("_high", 6.0))}  # fmt: skip
     own = {"snapshots": 8, "jobs": 75, "level": 0.99, "why": "x", "more_snapshots": None}
-    from cosim.isolation.phases import word
-    from queuesim.statistics import Interval
-
     rows = []
     for metric, (value, half) in zip(metrics, ratios, strict=True):
         ratio = Interval(value, value - half, value + half)
@@ -443,3 +443,49 @@ def test_the_curve_ranks_and_compares_by_one_quantity() -> None:
     )
     found = recommend_routing(curve((0.48, 0.48), (5.3, 5.2), "saturated"), CONFIG, 1.0)
     assert found.sentence.startswith("r1, r0 do not differ in accepted load and mean latency by ")
+
+
+# Coverage by simulation
+
+
+def held_of_100(interval: Callable[[np.random.Generator], Interval], true: float) -> int:
+    """Return how many of 100 intervals hold the true value."""
+    found = (interval(np.random.default_rng(k)) for k in range(100))
+    return sum(one.low <= true <= one.high for one in found)
+
+
+def jobs_of_snapshots(rng: np.random.Generator) -> Interval:
+    """Twenty snapshots of eight jobs, which share what their snapshot is like; the mean is 0.8."""
+    shared = rng.lognormal(0.0, 0.2, 20) / math.exp(0.02)
+    own = rng.lognormal(0.0, 0.3, (20, 8)) / math.exp(0.045)
+    ratio = (0.8 * shared[:, None] * own).ravel()
+    snapshot = np.repeat(np.arange(20), 8)
+    return mean_of_snapshots(ratio, 1, snapshot, rng, job=np.arange(160))
+
+
+def stretches_of_a_log(rng: np.random.Generator) -> Interval:
+    """Eight stretches whose ratios scatter around 0.95 by 5 %."""
+    return verdict(0.95 * rng.lognormal(0.0, 0.05, 8)).ratio
+
+
+def generated_workloads(rng: np.random.Generator) -> Interval:
+    """Five sets of jobs: waits that differ by half from set to set, 10 % shorter under b."""
+    wait_s = rng.lognormal(5.0, 0.5, 5)
+    noise = rng.normal(0.9, 0.03, 5)
+    both = [
+        Estimate(t_interval(x), "repetitions", {(k,): float(v) for k, v in enumerate(x)})
+        for x in (noise * wait_s, wait_s)
+    ]
+    found = change(METRICS[1], "b", both[0], "a", both[1])
+    return Interval(found.value, found.low, found.high)
+
+
+@pytest.mark.parametrize(
+    ("interval", "true"),
+    [(jobs_of_snapshots, 0.8), (stretches_of_a_log, 0.95), (generated_workloads, -10.0)],
+)
+def test_of_100_intervals_90_hold_the_true_effect(
+    interval: Callable[[np.random.Generator], Interval], true: float
+) -> None:
+    """Of snapshots, stretches and generated workloads."""
+    assert held_of_100(interval, true) >= 90

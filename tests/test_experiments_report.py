@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from page_words import words
 
 from netcosim.archive.extract import machine_of
 from netcosim.report.effect import COMMUNICATION, RUN_TIME, WAIT, Effect, Quantity
@@ -24,6 +25,8 @@ from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
 from netcosim.report.table import format_number, table_html
 from netcosim.report.templates import part
+from netcosim.reproduce.figure import write_files
+from netcosim.reproduce.paper import Analysis, Options, Paper, PaperFigure
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale, title_and_unit
@@ -100,8 +103,8 @@ def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
         "ratios": ["change from a (%)", "mean wait", "communication time", "b"],
         "waits": ["wait (minutes)", "2-8\n2", "more\n1", "b"],
     }
-    for name, words in expected.items():
-        assert set(words) <= set(texts(drawn[name])), name
+    for name, labels in expected.items():
+        assert set(labels) <= set(texts(drawn[name])), name
 
 
 def test_no_text_is_cut_off(drawn: dict[str, Figure]) -> None:
@@ -443,3 +446,22 @@ def test_no_template_takes_text_as_html() -> None:
     assert not re.search(r"\|\s*safe|autoescape", source)
     assert part("what_next", NASTY, NASTY).count("&lt;img src=x onerror=1&gt;") == 5
     assert NASTY not in part("section", "a", NASTY, Markup("<p>") + NASTY, False)
+
+
+def test_a_reproduced_figure_begins_with_its_verdict_and_ends_with_its_command(
+    tmp_path: Path,
+) -> None:
+    claims = pd.DataFrame(
+        {"claim": ["a", "b"], "where": "", "condition": "", "verdict": ["holds", "differs"]}
+    )
+    analysis = Analysis(claims, {})
+    figure = PaperFigure("fig5", "waits", "m:f", lambda options: [], lambda *_: analysis)
+    paper = Paper("p", "A paper", {"fig5": figure}, lambda options: None)
+    options = Options("quick", ("minimal",), settings={"logs": "my logs", "nodes": "8"})
+    files = write_files(tmp_path, paper, figure, analysis, options)
+    page = words(files[-1].read_text(encoding="utf-8"))
+    assert page.index("1 of 2 claims hold.") < page.index("A paper: waits.")
+    command = (
+        "netcosim reproduce p fig5 --scale quick --routing minimal --logs 'my logs' --set nodes=8"
+    )
+    assert command in page.partition("Reproduce")[2]

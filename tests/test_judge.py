@@ -493,9 +493,7 @@ def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
         lines[lines.index("  Rating: RATING") + 1 :],
     )
     trusted = word in ("exactly", "well")
-    saves = (
-        "b reduces node-hours by 6.0 % (5.0 to 7.0) compared with a; lengthens mean wait by 20 %"
-    )
+    saves = "b reduces node-hours by 6.0 % (5.0 to 7.0) compared with a; lengthens mean wait "
     assert lines[0].startswith(saves if trusted else "Use b: it reduces node-hours by 6.0 %")
     assert any("wait" in line for line in above) == trusted
     assert any("by 20 % (10 to 30)" in line for line in below) == trusted

@@ -404,8 +404,8 @@ def test_the_recommendation_names_the_best_policy_and_where() -> None:
     found = compared(policies_frame(REGIONS, ["rdn", "simple"], regions), list(REGIONS))
     answer = recommend(found, 2.0)
     assert answer.sentence == (
-        "The best policy depends on the setting. By mean wait: simple at 3 of 6 (routing ugal); rdn at "
-        "2 of 6 (load 2, routing minimal; load 4, routing minimal)."
+        "The best policy depends on the setting. By mean wait: simple at 3 of 6 (routing ugal); "
+        "rdn at 2 of 6 (load 2, routing minimal; load 4, routing minimal)."
     )
     assert answer.reliable
     assert answer.rating.startswith("Compared within each of 5 repetitions")

@@ -237,6 +237,7 @@ def write_report(
         title,
         "",
         [answer.section(), *sections],
+        command=f"netcosim curve {config_file.name}",
         config=read_text(config_file),
         seeds={"run.seed": config.run.seed},
     )

@@ -107,6 +107,7 @@ def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[st
         sweep_title(points, store.path),
         "" if compared is not None else about,
         sections,
+        command=f"netcosim sweep {Path(str(meta.get('config_file', 'CONFIG.toml'))).name}",
         config=str(meta.get("config_text", "")),
         seeds={f"run.seed {seed}": f"{count:,} points" for seed, count in sorted(seeds.items())},
         inputs=digests([point.config for point in points]),

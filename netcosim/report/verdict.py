@@ -165,9 +165,9 @@ def findings(tables: Tables) -> list[str]:
 
 def _with_parts(effects: Sequence[Effect], parts: Sequence[Effect]) -> str:
     """Return a policy's sentence on its network and on waits, and what differs by part."""
-    told = [e for e in effects if e.quantity in (COMMUNICATION, RUN_TIME, WAIT)]
-    texts = (contrary(effect, parts) for effect in told)
-    return " ".join([sentence(told), *filter(None, texts)])
+    shown = [e for e in effects if e.quantity in (COMMUNICATION, RUN_TIME, WAIT)]
+    texts = (contrary(effect, parts) for effect in shown)
+    return " ".join([sentence(shown), *filter(None, texts)])
 
 
 def limits(tables: Tables) -> list[str]:

@@ -115,10 +115,11 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     import numpy as np
 
     from netcosim.curve.adaptive import ROUNDS, refined
-    from netcosim.curve.output import draw, format_curves, summary, write
+    from netcosim.curve.output import draw, summary, write
     from netcosim.curve.page import recommend_routing, write_report
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.report.page import Section
+    from netcosim.report.policies import print_table
     from netcosim.report.recommendation import listed, print_answer
 
     # what they import takes a while and must not come before a word on compiling
@@ -145,7 +146,9 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
             out, Path(args.config), config, answer, title, drawn, sections, args.summary
         )
         files = {"page": page, "figure": figure, "table": out / "curve.csv"}
-        lines = [*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]
+        rows = [{str(k): v for k, v in row.items()} for row in summary(frame).to_dict("records")]
+        lines = ["", print_table(rows)]
+        lines += bounds.describe() if bounds else ()
         print_answer(answer, [*lines, f"{more}; {listed(files)}"], files, args.as_json)
 
     try:

@@ -115,19 +115,16 @@ def recommend_routing(
     alike, less = _ahead(levels, off)
     latencies = _latencies(rows, [one.subject for one in alike], config) if len(alike) > 1 else []
     first, behind = _ahead(latencies, off) if latencies else (alike, less)
-    texts, chosen, shown = [], first[0], list(levels)
+    chosen, shown = first[0], (*levels, *latencies)
     if len(first) == 1 and behind:
         decided = _change(chosen, behind[0], off)
-        texts.append(use(decided))
-        shown.insert(0, decided)
+        text, shown = use(decided), (decided, *shown)
     elif len(levels) == 1:
-        texts.append(sentence([chosen]))
+        text = sentence([chosen])
     else:
-        what = "accepted load" + (" and mean latency" if latencies else "")
         names = ", ".join(one.subject for one in first)
-        texts.append(f"{names} do not differ in {what} by more than {_percent(off)}.")
-    if len(levels) > 1:
-        texts += [f"{_listed(found)}." for found in (levels, latencies) if found]
+        what = " and ".join(dict.fromkeys(one.quantity.name for one in shown))
+        text = f"{names} do not differ in {what} by more than {_percent(off)}."
     row = _worst(rows).set_index("routing").loc[chosen.subject]
     above, low = (float(str(row[name])) for name in ("saturates_at", "steady_to"))
     limit = f"No load up to {_percent(low)} saturates {chosen.subject}."
@@ -143,8 +140,8 @@ def recommend_routing(
     unsettled = int((rows["state"] == UNSETTLED).sum())
     ends = rows.merge(curves, left_on=[*CURVE, "load"], right_on=[*CURVE, "saturates_at"])
     return Recommendation(
-        " ".join(texts),
-        tuple(shown),
+        text,
+        shown,
         f"{limit} Every node sends {size:,}-byte messages in a {section.process} process; 100 % is "
         "its injection bandwidth. Ends are the tolerance of settled points.",
         step,
@@ -152,17 +149,7 @@ def recommend_routing(
         if unsettled
         else "",
         reliable=not (ends["state"] == UNSETTLED).any(),
-        others=tuple(latencies),
     )
-
-
-def _listed(levels: Sequence[Effect]) -> str:
-    """Return levels of one quantity: "Accepted load: ugal 48.2 %, minimal 37.2 %"."""
-    name = f"{levels[0].quantity.name} {levels[0].part}".rstrip()
-    if len({level.part for level in levels}) > 1:
-        name = levels[0].quantity.name
-    values = ", ".join(f"{level.subject} {level.text}" for level in levels)
-    return f"{name[0].upper()}{name[1:]}: {values}"
 
 
 def _percent(load: float) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from netcosim.report.compared import Compared, Metric, change
-from netcosim.report.effect import Effect, joined_ends, signed
+from netcosim.report.effect import Effect
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.swept import Cell
 from netcosim.report.verdict import repeated
@@ -23,40 +22,47 @@ MAIN = ("mean_turnaround_s", "communication_ratio", "mean_wait_s")
 _MOST_PLACES = 4
 
 
-def verdict(compared: Compared) -> list[str]:
-    """Return sentences on what is best where, by how much, and where no difference is significant.
-
-    The two that matter most come first; metrics with the same finding share one.
-    """
-    if len(compared.policies) < 2:
-        return [f"One policy alone ({', '.join(compared.policies)}): there is nothing to compare."]
-    by_text: dict[str, list[str]] = {}
-    for metric in sorted(compared.metrics, key=lambda m: m.column not in FIRST):
-        by_text.setdefault(_finding(compared, metric), []).append(metric.title)
-    return [f"{_listed(titles)}: {text}." for text, titles in by_text.items()]
-
-
 @dataclass(frozen=True)
 class _Decided:
     """What a metric decides: the places where each policy is best, and where none is."""
 
     metric: Metric
     best: dict[str, list[Cell]]
+    without_interval: dict[str, list[Cell]]
     undecided: list[Cell]
-    without_interval: list[Cell]
+
+    def text(self, compared: Compared) -> str:
+        """Return which policies are best where."""
+        cells = compared.cells()
+        parts = [f"{p} {_where(compared, mine, cells)}" for p, mine in self.best.items()]
+        parts += [
+            f"{policy} {_where(compared, mine, cells)}, without an interval"
+            for policy, mine in self.without_interval.items()
+        ]
+        if self.undecided:
+            parts.append(f"no policy significantly {_where(compared, self.undecided, cells)}")
+        return "; ".join(parts)
 
 
 def _decided(compared: Compared, metric: Metric) -> _Decided:
-    found = _Decided(metric, {}, [], [])
+    found = _Decided(metric, {}, {}, [])
     for cell in compared.cells():
         best = compared.best(metric, cell)
-        if best is not None and best.state == "significant":
-            found.best.setdefault(best.policy, []).append(cell)
-        elif best is not None and best.state == "not significant":
+        if best is not None and best.state == "not significant":
             found.undecided.append(cell)
-        elif best is not None and best.state == "no interval":
-            found.without_interval.append(cell)
-    return found
+        elif best is not None and best.state != "alone":
+            named = found.best if best.state == "significant" else found.without_interval
+            named.setdefault(best.policy, []).append(cell)
+    most = sorted(found.best.items(), key=lambda pair: -len(pair[1]))
+    return replace(found, best=dict(most))
+
+
+def verdict(compared: Compared) -> list[str]:
+    """Return a sentence a metric: what is best where, the two that matter most first."""
+    if len(compared.policies) < 2:
+        return [f"One policy alone ({', '.join(compared.policies)}): there is nothing to compare."]
+    ordered = sorted(compared.metrics, key=lambda m: m.column not in FIRST)
+    return [f"Best {m.quantity.name}: {_decided(compared, m).text(compared)}." for m in ordered]
 
 
 def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95) -> Recommendation:
@@ -71,20 +77,15 @@ def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95)
         ),
     )
     found, cells = ranked[0], compared.cells()
-    name, best = found.metric.quantity.name, sorted(found.best.items(), key=lambda p: -len(p[1]))
-    sentence = f"No policy has a significantly better {name} {_everywhere(cells)}."
+    name, best = found.metric.quantity.name, [*found.best.items()]
+    sentence = f"Best {name}: {found.text(compared)}."
     if len(compared.policies) < 2:
-        sentence = f"One policy alone ({compared.policies[0]}): there is nothing to compare."
+        sentence = verdict(compared)[0]
     elif len(best) == 1:
         [(policy, mine)] = best
         sentence = f"Use {policy}: best {name} {_where(compared, mine, cells)}."
     elif best:
-        parts = [f"{policy} {_where(compared, mine, cells)}" for policy, mine in best]
-        sentence = f"The best policy depends on the setting. By {name}: {'; '.join(parts)}."
-    elif found.without_interval:
-        named = (compared.best(found.metric, cell) for cell in found.without_interval)
-        (policy, count), *_ = Counter(one.policy for one in named if one is not None).most_common(1)
-        sentence = f"{policy} has the best {name} at {count} of {len(cells)} settings."
+        sentence = f"The best policy depends on the setting. {sentence}"
     most = (_changes(compared, found.metric, policy, mine)[:1] for policy, mine in best)
     shown = tuple(effect for effects in most for effect in effects)
     every = [
@@ -93,14 +94,12 @@ def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95)
         for policy in compared.policies[1:]
         for effect in _changes(compared, metric, policy, cells, compared.policies[0])
     ]
-    rating = _rating(compared, found)
     return Recommendation(
         sentence,
         shown,
-        f"{_counts(found, len(cells))}These settings alone were simulated, with the jobs and "
-        "traffic of this config.",
+        "These settings alone were simulated, with the jobs and traffic of this config.",
         _next_step(compared, found, seconds_per_point),
-        rating,
+        _rating(compared, found),
         reliable=not found.without_interval,
         others=tuple(effect for effect in every if effect not in shown),
         level=level,
@@ -130,14 +129,6 @@ def _changes(
             found.append(replace(effect, part=f"at {where}" if where else ""))
     known = (effect for effect in found if math.isfinite(effect.value))
     return sorted(known, key=lambda effect: -effect.gain)
-
-
-def _counts(found: _Decided, settings: int) -> str:
-    """Return at how many settings no policy is the best, where it is so at all of them."""
-    if found.best:
-        return ""
-    counts = {"No interval": len(found.without_interval), "Not significant": len(found.undecided)}
-    return "".join(f"{what} at {n} of {settings} settings. " for what, n in counts.items() if n)
 
 
 def _rating(compared: Compared, found: _Decided) -> str:
@@ -171,10 +162,6 @@ def _equal(compared: Compared) -> str:
 SAME_LOG = " Over a log run.seed changes random placements and what jobs send, not the jobs."
 
 
-def _everywhere(cells: Sequence[Cell]) -> str:
-    return f"at any of {len(cells)} settings" if len(cells) > 1 else "here"
-
-
 def _next_step(compared: Compared, found: _Decided, seconds_per_point: float) -> str:
     samples = min(len(e.samples) for e in compared.of(found.metric))
     if found.without_interval or (found.undecided and samples < LEAST_SAMPLES):
@@ -199,11 +186,6 @@ def _needs(compared: Compared, found: _Decided, samples: int) -> Iterator[float]
         effect = change(metric, first, at[first], second, at[second])
         # more drawn logs have no more blocks
         yield math.inf if at[first].redrawn else samples_to_decide(effect.ratio, samples)
-
-
-def _listed(titles: Sequence[str]) -> str:
-    names = [titles[0], *(title.lower() for title in titles[1:])]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def format_comparison(compared: Compared) -> str:
@@ -239,41 +221,6 @@ def format_comparison(compared: Compared) -> str:
     return " ".join(parts)
 
 
-def _finding(compared: Compared, metric: Metric) -> str:
-    cells = [cell for cell in compared.cells() if compared.at(metric, cell)]
-    found = {cell: compared.best(metric, cell) for cell in cells}
-    significant: dict[str, list[Cell]] = {}
-    named: dict[str, list[Cell]] = {}
-    unclear = 0
-    for cell, best in found.items():
-        if best is None or best.state == "alone":
-            continue
-        if best.state == "significant":
-            significant.setdefault(best.policy, []).append(cell)
-        elif best.state == "no interval":
-            named.setdefault(best.policy, []).append(cell)
-        else:
-            unclear += 1
-    parts = [
-        f"{policy} is best {_where(compared, significant[policy], cells)}"
-        f"{_gain(compared, metric, policy, significant[policy])}"
-        for policy in compared.policies
-        if policy in significant
-    ]
-    if named:
-        counts = [
-            f"{p} at {len(named[p])} of {len(cells)}" for p in compared.policies if p in named
-        ]
-        way = "highest" if metric.most_wins else "lowest"
-        parts.append(f"without intervals the {way} value is that of {', '.join(counts)}")
-    if unclear:
-        many = len(cells)
-        none = "no policy is significantly best"
-        where = "" if many == 1 else " anywhere" if unclear == many else f" at {unclear} of {many}"
-        parts.append(none + where)
-    return "; ".join(parts) or "no values"
-
-
 def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> str:
     """Describe some of the cells."""
     if len(mine) == len(cells):
@@ -295,15 +242,3 @@ def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> s
     if more > 0:
         places = [*places[:_MOST_PLACES], f"{more} more"]
     return f"at {len(mine)} of {len(cells)} ({'; '.join(places)})"
-
-
-def _gain(compared: Compared, metric: Metric, policy: str, cells: Sequence[Cell]) -> str:
-    """Format the change from the config's first policy, or its second if it is the first."""
-    effects = _changes(compared, metric, policy, cells)
-    if not effects:
-        return ""
-    most, least = effects[0], effects[-1]
-    if len(effects) == 1:
-        return f": {most.interval()} against {most.against}"
-    extent = joined_ends(*(signed(effect.value) for effect in (least, most)))
-    return f": {extent} % against {most.against} (most: {most.interval()})"

@@ -442,6 +442,13 @@ def test_the_curve_ranks_and_compares_by_one_quantity() -> None:
     assert found.sentence.startswith(
         "Use r2: it shortens mean latency at 50 % of uniform traffic by 16 % (12 to 20) compared "
     )
+    # at a load that one alone was simulated at, latencies are not compared
+    more = curve((0.48,), (1.0,)).assign(load=0.55, routing="r1").tail(1)
+    rows = pd.concat([curve((0.48, 0.48), (209.0, 6.2)), more.assign(accepted=0.49)])
+    found = recommend_routing(rows, CONFIG, 1.0)
+    assert found.sentence.startswith("Use r1: it shortens mean latency at 50 % of uniform traffic")
+    one = recommend_routing(curve((0.48,), (5.0,)), CONFIG, 1.0)
+    assert one.sentence == "r0 has accepted load of 48 % (45.6 to 50.4)."
     found = recommend_routing(curve((0.48, 0.48), (5.3, 5.2), "saturated"), CONFIG, 1.0)
     assert found.sentence.startswith("r1, r0 do not differ in accepted load and mean latency by ")
 

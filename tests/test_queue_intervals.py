@@ -238,22 +238,22 @@ class Draws:
 
 
 def test_speed_ups_of_drawn_snapshots_by_hand() -> None:
-    """Two snapshots. Stretches of simple 2 and 4, of rdn 4 and 4: a ratio of 3 / 4.
+    """Two snapshots. Stretches of simple 2 and 4, of rdn 4 and 8: a ratio of 3 / 6.
 
-    Drawn twice, the first of simple has 2 / 4. Pairs have 0.5 and 0.7: the second twice is 0.7. A
+    The first of simple twice is 2 / 3 of its mean, the second of rdn twice 8 / 6 of its. Pairs have 0.5 and 0.7: the second twice is 0.7. A
     size that is in no drawn snapshot moves as all jobs do: 0.9 x 0.5 / 0.7.
     """
     two = np.array([0, 1])
     sides = {
         name: Measurements(name, two, two, 0 * two, 4 + 0 * two, np.array(times), np.ones(2))
-        for name, times in (("rdn", (4.0, 4.0)), ("simple", (2.0, 4.0)))
+        for name, times in (("rdn", (4.0, 8.0)), ("simple", (2.0, 4.0)))
     }
-    row = SpeedupRow("halo2d", 2, 8, "simple", 0.75, 0.5, 1.0)
+    row = SpeedupRow("halo2d", 2, 8, "simple", 0.5, 0.4, 1.0)
     own = Measurement(sides, {}, SpeedupTable("rdn", (row,)))
     resampled = ResampledSpeedups.of(own, ["halo2d"])
     assert (resampled.n_snapshots, resampled.paired) == (2, False)
-    [moved] = resampled.draw(Draws((0, 1), (0, 0))).rows  # type: ignore[arg-type]
-    assert (moved.ratio, moved.ratio_low) == (pytest.approx(0.5), None)
+    [moved] = resampled.draw(Draws((1, 1), (0, 0))).rows  # type: ignore[arg-type]
+    assert (moved.ratio, moved.ratio_low) == (pytest.approx(0.25), None)
     pairs = [
         {"policy": "simple", "pattern": "halo2d", "n_nodes": n, "snapshot": k, "run_ratio": ratio}
         for n, k, ratio in ((4, 0, 0.5), (4, 1, 0.7), (64, 1, 0.9))

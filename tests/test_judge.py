@@ -517,8 +517,8 @@ def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
         ),
         (
             (-3.0, -5.0, -1.0),
-            "Keep a: no other policy reduces node-hours. b increases node-hours by 3.0 % (1.0 to 5.0) "
-            "compared with a.",
+            "Keep a: no other policy reduces node-hours. b increases node-hours by 3.0 % "
+            "(1.0 to 5.0) compared with a.",
             "Set what your jobs send, [[communication.mix]] in judge.toml; judge again, "
             "about 1 min.",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -240,8 +241,9 @@ class Draws:
 def test_speed_ups_of_drawn_snapshots_by_hand() -> None:
     """Two snapshots. Stretches of simple 2 and 4, of rdn 4 and 8: a ratio of 3 / 6.
 
-    The first of simple twice is 2 / 3 of its mean, the second of rdn twice 8 / 6 of its. Pairs have 0.5 and 0.7: the second twice is 0.7. A
-    size that is in no drawn snapshot moves as all jobs do: 0.9 x 0.5 / 0.7.
+    The first of simple twice is 2 / 3 of its mean, the second of rdn twice 8 / 6 of its. Pairs
+    have 0.5 and 0.7: the second twice is 0.7. A size that is in no drawn snapshot moves as all
+    jobs do: 0.9 x 0.5 / 0.7.
     """
     two = np.array([0, 1])
     sides = {
@@ -398,3 +400,34 @@ def test_the_command_prints_the_intervals(
     assert "mean wait 0 % (0; 6 sets of generated jobs)" in out
     assert main(["run", "c.toml", "--resamples", "0", "--out", "none"]) == 0
     assert "Waits have no interval" in capsys.readouterr().out
+
+
+def test_commands_print_the_effects_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is on stdout; a sweep over the same config has the same policies."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.toml").write_text(
+        "[machine]\nfamily = 'dragonfly'\np = 2\na = 2\ng = 5\n"
+        "[workload]\nlarger_jobs = 'drop'\n[workload.synthetic]\nn_jobs = 60\nmean_nodes = 3\n"
+        "load = 1.2\n"
+        "[queue]\npolicies = ['rdn', 'simple']\nrun_time_model = 'assumed'\n"
+        "[run]\nsnapshots = 0\n"
+    )
+    found = {}
+    for command in (["run", "--resamples", "6"], ["sweep"]):
+        name, *options = command
+        assert main([name, "c.toml", *options, "--json", "--quiet"]) == 0
+        found[name] = json.loads(capsys.readouterr().out)
+        assert found[name]["confidence"] == 0.95
+        for effect in found[name]["effects"]:
+            assert (effect["subject"], effect["against"], effect["unit"]) == ("simple", "rdn", "%")
+            assert (effect["low"] is None) or effect["samples"] >= 2
+    assert [e["sample"] for e in found["run"]["effects"][:1]] == ["set of generated jobs"]
+    assert {e["quantity"] for e in found["sweep"]["effects"]} >= {"mean wait", "makespan"}
+    assert all(e["low"] is None for e in found["sweep"]["effects"])
+    curve = "[machine]\nfamily = 'torus'\ndims = [4]\n[curve]\nloads = [0.1]\n"
+    (tmp_path / "d.toml").write_text(curve)
+    assert main(["curve", "d.toml", "--json", "--quiet"]) == 0
+    [level] = json.loads(capsys.readouterr().out)["effects"]
+    assert (level["quantity"], level["unit"], level["against"]) == ("accepted load", "%", None)

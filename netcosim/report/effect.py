@@ -18,6 +18,8 @@ from netsim.units import format_quantity
 from queuesim.statistics import ENDS, MATTERS, Interval, interval_cells
 
 LEAST_PERCENT = 100 * MATTERS
+OFF = "taken_off_percent"
+"""Column of how much shorter run times are, by node-hours."""
 MANY_PERCENT = 100.0
 """A time that is at least twice as long is printed as a multiple."""
 
@@ -210,7 +212,7 @@ class Effect:
         return f"{value:.3g} {self.quantity.unit}".rstrip()
 
 
-def change_of(row: Mapping[str, Any], name: str = "taken_off_percent") -> Interval:
+def change_of(row: Mapping[str, Any], name: str = OFF) -> Interval:
     """Return the change in percent of what a row of a table has as percent less."""
     value, *ends = (row.get(f"{name}{end}") for end in ENDS)
     low, high = (math.nan if end is None else -end for end in ends)

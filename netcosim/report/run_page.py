@@ -27,7 +27,7 @@ from netcosim.report.about import (
     WARNING,
     notes_on,
 )
-from netcosim.report.effect import effect_rows
+from netcosim.report.effect import OFF, RUN_TIME, change_of, effect_rows
 from netcosim.report.figures.run import RunFigure, run_figures
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.glossary import asset, marked
@@ -50,6 +50,7 @@ from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity
 from queuesim.observables.registry import OBSERVABLES
+from queuesim.statistics import interval_columns
 
 _TEXTS = tomllib.loads(asset("run_page.toml"))
 REPORTS, FOLDED, PARTS = (
@@ -264,7 +265,20 @@ def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[
 
 
 def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Section]:
-    return [Section(*REPORTS[name], tables[name]) for name in names if name in tables]
+    label = reference_label(tables)
+    return [
+        Section(*REPORTS[name], [_as_change(row, label) for row in tables[name]])
+        for name in names
+        if name in tables
+    ]
+
+
+def _as_change(row: Mapping[str, object], label: str) -> dict[str, object]:
+    """Return a row with its change of run time in place of what is taken off."""
+    if OFF not in row:
+        return dict(row)
+    ends = interval_columns(RUN_TIME.label(label), change_of(row, OFF))
+    return {name: value for name, value in row.items() if not name.startswith(OFF)} | ends
 
 
 def _folded(name: str, rows: Rows) -> Section:

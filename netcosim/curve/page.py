@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +29,6 @@ from netcosim.report.summary import write_summary
 from netcosim.study.results import PAGE_FILE
 from netsim.files import read_text
 from netsim.units import format_quantity
-from queuesim.statistics import Interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,12 +76,9 @@ def _level(
 
 def _change(mine: Effect, other: Effect, off: float) -> Effect:
     """Return the change between two levels; its ends are the tolerance away."""
-    ratio = mine.value / other.value
-    ends = Interval(ratio, ratio * (1 - off), ratio * (1 + off))
-    own = {
-        name: getattr(mine, name) for name in ("quantity", "sample", "samples", "method", "part")
-    }
-    return Effect.of_ratio(ends, subject=mine.subject, against=other.subject, **own)
+    ratio = mine.value / other.value if other.value else math.inf
+    value, low, high = (100 * (end - 1) for end in (ratio, ratio * (1 - off), ratio * (1 + off)))
+    return replace(mine, against=other.subject, value=value, low=low, high=high)
 
 
 def _ahead(levels: Sequence[Effect], off: float) -> tuple[list[Effect], list[Effect]]:
@@ -103,7 +101,7 @@ def _latencies(rows: pd.DataFrame, names: Sequence[str], config: CurveConfig) ->
         _level(str(row["routing"]), LATENCY, row["latency_mean_s"], config, part)
         for row in at.to_dict("records")
     ]
-    return sorted(found, key=lambda effect: effect.value)
+    return sorted(found, key=lambda effect: (math.isnan(effect.value), effect.value))
 
 
 def recommend_routing(
@@ -179,11 +177,7 @@ def recommend_algorithm(
         )
         for row in rows.to_dict("records")
     ]
-    [top] = [
-        one
-        for one, (_, row) in zip(levels, rows.iterrows(), strict=True)
-        if (row["algorithm"], row["bytes"]) == (large["algorithm"], large["bytes"])
-    ][:1]
+    top = levels[[*rows.index].index(large.name)]
     shown = f"{large['operation']} with {sentence([top])}"
     if rows["algorithm"].nunique() > 1:
         same = fastest["algorithm"] == large["algorithm"]

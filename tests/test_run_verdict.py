@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from netcosim.report.policies import policy_rows
 from netcosim.report.verdict import (
     FEW,
     OTHER_BLOCKS,
@@ -195,3 +196,11 @@ def test_the_advice_follows_what_the_jobs_are() -> None:
         step = run_recommendation(tables_of(row("a", 0.8)), 20, 1.0, over_log=over_log).next_step
         assert expected in step
         assert other not in step
+
+
+def test_the_table_of_policies_has_the_numbers_of_the_sentences() -> None:
+    tables = tables_of(row("a", 0.65, (0.58, 0.72)), row("b", 0.8), row("c"))
+    more = {"mean_turnaround_s": 1.0, "mean_bounded_slowdown": 1.0, "utilisation": 0.5}
+    rows = [one | more | {"makespan_s": 3600.0} for one in tables["policies"]]
+    shown = [one["communication_time"] for one in policy_rows({"policies": rows})]
+    assert shown == ["0 % (0)", "-35 % (-42 to -28)", "-20 % (no interval)", "-"]

@@ -231,7 +231,7 @@ def _about_policies(tables: Mapping[str, Rows], point: StoredPoint) -> str:
     if "communication_ratio" not in tables["policies"][0]:
         return f"No packets were sent (run.snapshots = 0): no communication times. {queue}"
     return (
-        "Communication time is the mean over measured jobs, relative to "
+        "Communication time is the change of the mean over measured jobs, relative to "
         f"{reference_label(tables)}; in brackets its confidence interval. {queue}"
     )
 

@@ -46,6 +46,7 @@ SEED_NOTHING = (
     "communication.fraction",
     *("communication.from", "communication.together", "run.keep", "run.observables"),
     *("run.only_snapshot", "run.measure", "run.paired", "run.steady", "run.placed"),
+    "run.redraw_log",
 )
 
 

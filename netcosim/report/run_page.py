@@ -274,7 +274,7 @@ def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Sectio
 
 
 def _as_change(row: Mapping[str, object], label: str) -> dict[str, object]:
-    """Return a row with its change of run time in place of what is taken off."""
+    """Return a row with the change of run time in place of its saving."""
     if OFF not in row:
         return dict(row)
     ends = interval_columns(RUN_TIME.label(label), change_of(row, OFF))

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.measuring.redrawn import ResampledSpeedups
 from cosim.measuring.tasks import Columns, ReportProgress, SerialExecutor, TaskRunner, cut
 from cosim.registry import RUNTIME_MODELS
-from cosim.run_times.measured_times import Measured
 from netcosim.config.config import Config
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.schedules import Queues
@@ -36,6 +35,10 @@ from workloads.source import JobSource
 
 RESAMPLES = 200
 """Logs that a run's queues are simulated on for intervals, where that is cheap."""
+
+if TYPE_CHECKING:
+    from cosim.measuring.redrawn import ResampledSpeedups
+    from cosim.run_times.measured_times import Measured
 
 FloatArray = NDArray[np.float64]
 Tables = dict[str, Rows]
@@ -130,9 +133,9 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
             if (other := _other_log(queues, source, which)) is None:
                 continue
             again = model
-            if speedups is not None and isinstance(model, Measured):
+            if speedups is not None:
                 table = speedups.draw(queues.draws.rng("bootstrap", f"snapshots, {which}"))
-                again = replace(model, table=table)
+                again = replace(cast("Measured", model), table=table)
             for name in names:
                 schedule = run_queue(other.redrawn(name, again, resamples, which))
                 values[name].append(list(queue_metrics(schedule).values()))
@@ -153,11 +156,12 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
 
 def _measured_here(result: CosimResult) -> ResampledSpeedups | None:
     """Return what the run's speed-ups are resampled from; None where it has not measured them."""
-    model, measurement = result.run_time_model, result.measurement
-    if not isinstance(model, Measured) or measurement is None or result.study is None:
+    table, measurement = getattr(result.run_time_model, "table", None), result.measurement
+    # a table of a file, or relative to isolated runs, is not that of the snapshots
+    if measurement is None or table is not measurement.table or result.study is None:
         return None
-    if model.table is not measurement.table:  # of a file, or relative to isolated runs
-        return None
+    from cosim.measuring.redrawn import ResampledSpeedups
+
     patterns = [communication.pattern for communication in result.study.communications]
     found = ResampledSpeedups.of(measurement, patterns)
     return found if found.n_snapshots else None

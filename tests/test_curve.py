@@ -16,7 +16,7 @@ from experiments.kit.offered import lone_time_ps
 from netcosim.cli import main
 from netcosim.curve.adaptive import loads_between
 from netcosim.curve.config import CurveSection, curve_from
-from netcosim.curve.output import format_curves, summary
+from netcosim.curve.output import summary
 from netcosim.curve.point import _state, curve_point
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
@@ -137,11 +137,10 @@ def test_a_curve_is_told_in_a_line() -> None:
     points = [("r", "t", 0.0, 1e-6, 0.0, "alone"), ("r", "t", 0.1, 2e-6, 0.1, "steady")]
     points += [("r", "t", 0.2, 3e-6, 0.15, "saturated"), ("r", "t", 0.3, 3e-6, 0.29, "steady")]
     frame = pd.DataFrame(points, columns=names)
-    assert format_curves(summary(frame)) == [
-        "r, t: 1 us alone; saturates between 0.1 and 0.2; at most 0.290 accepted"
-    ]
-    assert "up to 0.1" in format_curves(summary(frame.iloc[:2]))[0]
-    assert "saturated at 0.2 already" in format_curves(summary(frame.iloc[[0, 2]]))[0]
+    assert summary(frame).iloc[0].tolist() == ["r", "t", 1e-6, 0.1, 0.2, 0.29]
+    assert summary(frame.iloc[:2])["steady_to"].tolist() == [0.1]
+    assert np.isnan(summary(frame.iloc[:2])["saturates_at"].iloc[0])
+    assert summary(frame.iloc[[0, 2]])["steady_to"].tolist() == [0.0]
 
 
 CONFIG = """
@@ -170,16 +169,17 @@ def test_the_command_leaves_tables_and_figures(
     lines = capsys.readouterr().out.splitlines()
     first, *lines = lines
     lines = [line for line in lines if not line.startswith("  ")]
-    assert first.startswith(("Use ", "No routing carries more"))
+    assert first.startswith("Use ")
     page = Path("curve-c/report.html").read_text(encoding="utf-8")
     [sentence] = re.findall(r'<p class="sentence">(.*?)</p>', page)
     assert re.sub("<[^>]+>", "", sentence).replace("\u00a0", " ") == first
-    assert [line.split(":")[0] for line in lines[:2]] == [
-        "minimal, uniform-random",
-        "valiant, uniform-random",
+    assert [line.split()[:2] for line in lines[1:4]] == [
+        ["routing", "traffic"],
+        ["minimal", "uniform-random"],
+        ["valiant", "uniform-random"],
     ]
-    assert lines[2].startswith("bisection 2 GB/s each way")
-    assert "6 points computed, 0 were stored" in lines[3]
+    assert lines[4].startswith("bisection 2 GB/s each way")
+    assert "6 points computed, 0 were stored" in lines[5]
     first = Path("curve-c/curve.csv").read_bytes()
     frame = pd.read_csv("curve-c/curve.csv")
     assert frame["load"].tolist() == [0.0, 0.2, 0.6] * 2
@@ -335,7 +335,7 @@ def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
     monkeypatch.setattr("netcosim.study.points.compute_points", stopped)
     assert main(["curve", "c.toml", "--quiet"]) == 130
     out, err = capsys.readouterr()
-    assert "4 of 6 points are stored; page: curve-c/report.html; curve-c/curve.png" in out
+    assert "4 of 6 points are stored; page: curve-c/report.html; figure: curve-c/curve.png" in out
     assert "what was computed is stored, the same command goes on from there" in err
     assert Path("curve-c/curve.png").exists()
 

@@ -189,9 +189,9 @@ def test_the_command_compares_with_a_log(
     Path("n.csv").write_text("bytes,time_us,busbw_GBps\n1048576,100,15.7\n4096,20,0.3\n")
     command = ["curve", "c.toml", "--collective", "all-reduce", "--quiet"]
     assert main([*command, "--measured", "n.csv"]) == 0
-    first, interval, _, _, *lines = capsys.readouterr().out.splitlines()
-    assert first.startswith("Use hierarchical: it reaches ")
-    assert interval.startswith("  Interval: Measured bus bandwidths differ by ")
+    first, _, condition, _, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("all-reduce with hierarchical has bus bandwidth of ")
+    assert condition.startswith("  Condition: Measured bus bandwidths differ by ")
     assert lines[0] == "all-reduce on 4 GPUs"
     assert [line.split()[:2] for line in lines[2:6]] == [
         [size, name] for name in ("ring", "hierarchical") for size in ("4,096", "1,048,576")

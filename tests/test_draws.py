@@ -51,6 +51,7 @@ SEED_NOTHING = (
     ),
     *("communication.from", "communication.together", "run.keep", "run.observables"),
     *("run.only_snapshot", "run.measure", "run.paired", "run.steady", "run.placed"),
+    "run.redraw_log",
 )
 
 

@@ -230,7 +230,9 @@ def options_of(name: str) -> set[str]:
 def test_options_have_one_name_in_all_commands() -> None:
     """An output is --out; what computes with progress has --quiet, and figure files --format."""
     options = {name: options_of(name) for name in command_names()}
-    assert not {old for found in options.values() for old in set(RENAMED) - {"--jobs"} & found}
+    assert not {
+        old for found in options.values() for old in set(RENAMED) - {"--jobs", "--json"} & found
+    }
     without = {"list", "describe", "warmup", "completion", "schema", "check-scheduler"}
     assert {name for name in options if "--out" not in options[name]} <= without
     loops = {*("bench", "bench-rl", "curve", "demo", "isolation-gain", "judge", "reproduce")}

@@ -258,7 +258,7 @@ def test_one_snapshot_has_no_interval_on_the_screen(
     path.write_text(HEAD + "[run]\nsnapshots = 1\n")
     assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 0
     line, *_ = [x for x in capsys.readouterr().out.splitlines() if x.startswith("simple")]
-    assert "(no interval: fewer than 5 snapshots or jobs)" in line
+    assert "(no interval: 1 snapshot)" in line
 
 
 def test_drops_and_notes_stand_on_the_screen(

@@ -12,17 +12,21 @@ import pandas as pd
 import pytest
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from page_words import words
 
 from netcosim.archive.extract import machine_of
+from netcosim.report.effect import COMMUNICATION, RUN_TIME, WAIT, Effect, Quantity
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map, link_matrix
-from netcosim.report.figures.policies import bars_against_baseline, ratio_dots, waits_by_size
+from netcosim.report.figures.policies import effect_bars, effect_dots, waits_by_size
 from netcosim.report.figures.style import COLOURS, colour, dash, marker, policy_colours
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
 from netcosim.report.table import format_number, table_html
 from netcosim.report.templates import part
+from netcosim.reproduce.figure import write_files
+from netcosim.reproduce.paper import Analysis, Options, Paper, PaperFigure
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale, title_and_unit
@@ -36,13 +40,12 @@ def texts(figure: Figure) -> list[str]:
     return [t.get_text() for t in figure.findobj(Text) if isinstance(t, Text) and t.get_text()]
 
 
-def bars_frame() -> pd.DataFrame:
-    rows = [
-        (group, policy, 1.0 + i / 10, 0.9 + i / 10, 1.1 + i / 10)
-        for group in ("all-to-all", "halo3d")
-        for i, policy in enumerate(POLICIES)
+def by_part(quantity: Quantity) -> list[Effect]:
+    return [
+        Effect(p, quantity, "simple", 10.0 * i, 10 * i - 9, 10 * i + 9, samples=9, part=part)
+        for part in ("all-to-all on 2-8 nodes", "halo3d")
+        for i, p in enumerate(POLICIES[1:])
     ]
-    return pd.DataFrame(rows, columns=["group", "policy", "ratio", "low", "high"])
 
 
 def all_figures() -> dict[str, Figure]:
@@ -60,7 +63,8 @@ def all_figures() -> dict[str, Figure]:
     x = np.linspace(0, 1e5, 50)
     return {
         "boxes": link_boxes(boxes),
-        "bars": bars_against_baseline(bars_frame(), baseline="simple"),
+        "bars": effect_bars(by_part(COMMUNICATION)),
+        "runs": effect_bars(by_part(RUN_TIME)),
         "heat": link_heat_map(machine_of(topology), rng.random(topology.n_links)),
         "gantt": gantt(
             np.array([0.0, 50.0]),
@@ -70,12 +74,11 @@ def all_figures() -> dict[str, Figure]:
             np.array([2, 1, 2], dtype=np.int32),
             machine_nodes=8,
         ),
-        "ratios": ratio_dots(
+        "ratios": effect_dots(
             [
-                *(("mean wait", p, 0.5 + i / 4, np.nan, np.nan) for i, p in enumerate("ab")),
-                ("communication time", "b", 0.9, 0.8, 1.1),
-            ],
-            reference="a",
+                *(Effect(p, WAIT, "a", 25.0 * i) for i, p in enumerate("cb")),
+                Effect("b", COMMUNICATION, "a", -10.0, -20.0, 10.0, samples=9),
+            ]
         ),
         "waits": waits_by_size([1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}),
         "utilisation": over_time(dict.fromkeys(POLICIES, (x, x / 1000.0)), "nodes in use (%)"),
@@ -91,16 +94,17 @@ def drawn() -> dict[str, Figure]:
 def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
     expected = {
         "boxes": ["packets on a link", "stalled time of a link (us)", "local links"],
-        "bars": ["simple = 1", "communication time, relative to the baseline", "level-spread"],
+        "bars": ["communication time, change from simple (%)", "level-spread"],
+        "runs": ["run time, change from simple (%)", "all-to-all\n2-8 nodes"],
         "heat": ["sending router", "receiving router", "link busy (%)"],
         "gantt": ["time (s)", "node", "2-16"],
         "utilisation": ["time (hours)", "nodes in use (%)", "rdg"],
         "cdf": ["time (s)", "share of samples (%)"],
-        "ratios": ["over a", "mean wait", "communication time", "b"],
+        "ratios": ["change from a (%)", "mean wait", "communication time", "b"],
         "waits": ["wait (minutes)", "2-8\n2", "more\n1", "b"],
     }
-    for name, words in expected.items():
-        assert set(words) <= set(texts(drawn[name])), name
+    for name, labels in expected.items():
+        assert set(labels) <= set(texts(drawn[name])), name
 
 
 def test_no_text_is_cut_off(drawn: dict[str, Figure]) -> None:
@@ -128,7 +132,7 @@ def test_bars_have_the_given_heights(drawn: dict[str, Figure]) -> None:
     heights = sorted(
         round(p.get_height(), 9) for p in drawn["bars"].axes[0].patches if isinstance(p, Rectangle)
     )
-    assert heights == [1.1, 1.1, 1.2, 1.2, 1.3, 1.3]
+    assert heights == [0.0, 0.0, 10.0, 10.0, 20.0, 20.0]
 
 
 def test_gantt_draws_one_block_a_run_of_nodes(drawn: dict[str, Figure]) -> None:
@@ -175,10 +179,6 @@ def test_units_of_axes() -> None:
 
 
 def test_figures_refuse_what_they_cannot_draw() -> None:
-    with pytest.raises(NetcosimError, match="column 'low' is missing; there are: group"):
-        bars_against_baseline(bars_frame().drop(columns="low"), baseline="simple")
-    with pytest.raises(NetcosimError, match="nothing to draw"):
-        bars_against_baseline(bars_frame().head(0), baseline="simple")
     with pytest.raises(NetcosimError, match="needs x and y of one length"):
         over_time({"a": ([0, 1], [1])}, "nodes")
 
@@ -444,5 +444,24 @@ def test_no_template_takes_text_as_html() -> None:
     """Text is escaped wherever it comes from; `Markup` alone is not, and no template makes any."""
     source = asset("../templates/parts.html")
     assert not re.search(r"\|\s*safe|autoescape", source)
-    assert part("what_next", NASTY).count("&lt;img src=x onerror=1&gt;") == 4
+    assert part("what_next", NASTY, NASTY).count("&lt;img src=x onerror=1&gt;") == 5
     assert NASTY not in part("section", "a", NASTY, Markup("<p>") + NASTY, False)
+
+
+def test_a_reproduced_figure_begins_with_its_verdict_and_ends_with_its_command(
+    tmp_path: Path,
+) -> None:
+    claims = pd.DataFrame(
+        {"claim": ["a", "b"], "where": "", "condition": "", "verdict": ["holds", "differs"]}
+    )
+    analysis = Analysis(claims, {})
+    figure = PaperFigure("fig5", "waits", "m:f", lambda options: [], lambda *_: analysis)
+    paper = Paper("p", "A paper", {"fig5": figure}, lambda options: None)
+    options = Options("quick", ("minimal",), settings={"logs": "my logs", "nodes": "8"})
+    files = write_files(tmp_path, paper, figure, analysis, options)
+    page = words(files[-1].read_text(encoding="utf-8"))
+    assert page.index("1 of 2 claims hold.") < page.index("A paper: waits.")
+    command = (
+        "netcosim reproduce p fig5 --scale quick --routing minimal --logs 'my logs' --set nodes=8"
+    )
+    assert command in page.partition("Reproduce")[2]

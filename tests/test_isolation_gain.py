@@ -25,13 +25,14 @@ from cosim.isolation.phases import MATTERS, NOT, PAYS, UNKNOWN, word
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from experiments.isolation.gain_errors import fit, held_out
-from netcosim.gain.sentences import decides, interval
+from netcosim.gain.sentences import decides
 from netcosim.gain.trial import in_order
 from netcosim.gain.verdict import (
     Line,
     overall,
     with_noise,
 )
+from netcosim.report.effect import MAKESPAN, Effect
 from netcosim.study.samples import samples_to_decide
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import JobLoad
@@ -343,8 +344,8 @@ def test_a_break_even_of_nothing_is_zero() -> None:
     """Least squares leave 1e-14 of a ratio of 1; "1.338e-12 %" was on the page."""
     line = Line(1.0 + 1.338e-14, -0.01, 0.0)
     assert line.break_even() == (0.0, 0.0, 0.0)
-    row = {"even": -0.0, "even_low": -0.04, "even_high": 1e-13}
-    assert interval(row, "even", "{:.1f}") == "0.0 (0.0 to 0.0)"
+    effect = Effect("a", MAKESPAN, "b", -0.0, -1e-13, 1e-13, samples=5)
+    assert effect.interval() == "makespan 0 % (0; 5 runs)"
 
 
 def test_a_line_through_queues_says_where_isolation_breaks_even() -> None:

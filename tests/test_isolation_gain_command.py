@@ -16,6 +16,8 @@ from netcosim.gain.config import load_gain_config
 from netcosim.gain.queues import GAINS, metrics
 from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import GainTrial
+from netcosim.gain.verdict import METRICS
+from netcosim.report.effect import signed
 from netcosim.runs.store import Store
 from netcosim.study.budget import TimeBudget
 
@@ -99,13 +101,14 @@ def test_the_answer_is_on_the_screen_and_the_same_on_two_processes(
     assert gain["gain_percent"] == pytest.approx(100 * np.average(1 - ratio, weights=nodes))
     assert gain["by_job_percent"] == pytest.approx(100 * np.mean(1 - ratio))
     for row in tables["metrics"]:
-        shown = f"{row['ratio']:.3f} ({row['ratio_low']:.3f} to {row['ratio_high']:.3f})"
-        assert shown in told.out
+        value, low, high = (signed(100 * (row[f"ratio{end}"] - 1)) for end in ("", "_low", "_high"))
+        name = METRICS[row["metric"]]
+        assert f"{name} {value} % ({low} to {high}; {len(tables['drawn'])} bootstrap" in told.out
         # the ends of the gain are not nearer than the queue's chance alone
         half = min(row["ratio"] - row["ratio_low"], row["ratio_high"] - row["ratio"])
         assert half >= row["chance"] - 1e-12
     assert n_tasks("one") == 0
-    assert "What it rests on" in (Path("one") / "report.html").read_text(encoding="utf-8")
+    assert "Setup" in (Path("one") / "report.html").read_text(encoding="utf-8")
     assert main(["isolation-gain", str(config), *LONG, "--jobs", "2", "--out", "two"]) == 0
     assert stored("two") == tables
 
@@ -118,7 +121,7 @@ def test_the_time_that_is_used_is_told_and_the_same_command_goes_on(
     told = capsys.readouterr().out
     first, sentence, *_ = told.splitlines()
     assert first == "Scheduling noise not estimated (0 of 5 bootstrap logs drawn)."
-    assert sentence == "Keep baseline for now: isolation with jigsaw has no significant effect."
+    assert sentence.startswith("Keep baseline for now: jigsaw changes makespan by ")
     assert "Next: 4 more snapshots would give an interval, about " in told
     assert "The same command goes on with more snapshots." in told
     [gain] = stored("out")["gains"]
@@ -166,6 +169,8 @@ def test_metrics_are_those_of_the_schedule(config: Path) -> None:
     found = metrics(schedule)
     assert found["makespan"] == schedule.end_s.max()
     assert found["mean_turnaround"] == pytest.approx(schedule.end_s.mean())
+    slowdown = schedule.end_s / np.maximum(schedule.end_s - schedule.start_s, 10)
+    assert found["mean_slowdown"] == pytest.approx(np.maximum(slowdown, 1).mean())
     busy = schedule.workload.n_nodes * schedule.workload.run_time_s
     assert found["node_hours"] == pytest.approx(busy.sum() / 3600)
 
@@ -194,10 +199,10 @@ def test_a_prediction_without_time_for_the_queues_chance_cannot_tell(
     given = [str(config), "--minutes", "1e-6", "--predict", "--out", "out"]
     assert main(["isolation-gain", *given]) == 0
     told = capsys.readouterr().out
-    assert "\nKeep baseline for now: isolation with jigsaw has no significant effect." in told
+    assert "\nKeep baseline for now: jigsaw changes makespan by " in told
     assert "Scheduling noise not estimated (0 of 5 bootstrap logs drawn)." in told
     # what has no interval is not said to be even
-    assert "even without any gain" not in told
+    assert "even without shorter" not in told
     assert (Path("out") / "report.html").exists()
 
 

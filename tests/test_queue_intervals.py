@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,9 @@ import pytest
 from queue_helpers import Mask, make_workload
 
 import netcosim as nc
+from cosim.measuring.measured import SpeedupRow, SpeedupTable
+from cosim.measuring.redrawn import ResampledSpeedups
+from cosim.measuring.snapshots import Measurement, Measurements
 from netcosim.cli import main
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.queue_intervals import (
@@ -226,6 +230,64 @@ def test_of_100_intervals_90_hold_the_long_run_mean_of_generated_jobs() -> None:
     assert held >= 90
 
 
+class Draws:
+    """A generator that draws these snapshots, a row a side."""
+
+    def __init__(self, *rows: tuple[int, ...]) -> None:
+        self.rows = rows
+
+    def integers(self, low: int, high: int, shape: tuple[int, int]) -> np.ndarray:
+        assert (low, shape) == (0, (len(self.rows), high))
+        return np.array(self.rows)
+
+
+def test_speed_ups_of_drawn_snapshots_by_hand() -> None:
+    """Two snapshots. Stretches of simple 2 and 4, of rdn 4 and 8: a ratio of 3 / 6.
+
+    The first of simple twice is 2 / 3 of its mean, the second of rdn twice 8 / 6 of its. Pairs
+    have 0.5 and 0.7: the second twice is 0.7. A size that is in no drawn snapshot moves as all
+    jobs do: 0.9 x 0.5 / 0.7.
+    """
+    two = np.array([0, 1])
+    sides = {
+        name: Measurements(name, two, two, 0 * two, 4 + 0 * two, np.array(times), np.ones(2))
+        for name, times in (("rdn", (4.0, 8.0)), ("simple", (2.0, 4.0)))
+    }
+    row = SpeedupRow("halo2d", 2, 8, "simple", 0.5, 0.4, 1.0)
+    own = Measurement(sides, {}, SpeedupTable("rdn", (row,)))
+    resampled = ResampledSpeedups.of(own, ["halo2d"])
+    assert (resampled.n_snapshots, resampled.paired) == (2, False)
+    [moved] = resampled.draw(Draws((1, 1), (0, 0))).rows  # type: ignore[arg-type]
+    assert (moved.ratio, moved.ratio_low) == (pytest.approx(0.25), None)
+    pairs = [
+        {"policy": "simple", "pattern": "halo2d", "n_nodes": n, "snapshot": k, "run_ratio": ratio}
+        for n, k, ratio in ((4, 0, 0.5), (4, 1, 0.7), (64, 1, 0.9))
+    ]
+    rows = (replace(row, ratio=0.6, ratio_low=None, ratio_high=None),)
+    rows += (replace(rows[0], min_nodes=9, max_nodes=99, ratio=0.9),)
+    paired = Measurement(sides, {}, SpeedupTable("rdn", rows), {"pairs": pairs})
+    draw = ResampledSpeedups.of(paired, ["halo2d"]).draw
+    assert [one.ratio for one in draw(Draws((1, 1))).rows] == pytest.approx([0.7, 0.9])  # type: ignore[arg-type]
+    drawn = [one.ratio for one in draw(Draws((0, 0))).rows]  # type: ignore[arg-type]
+    assert drawn == pytest.approx([0.5, 0.9 * 0.5 / 0.7])
+
+
+def test_intervals_of_waits_have_the_error_of_speed_ups() -> None:
+    """The queues on the same logs, with speed-ups held fixed and with snapshots drawn again."""
+    measured = content(run_time_model="measured") | {"run": {"snapshots": 6}}
+    measured["communication"] = {"mix": [{"pattern": "all-to-all", "communication_fraction": 0.9}]}
+    run = nc.run_cosim(nc.config_from(measured))
+    found = redrawn(run, 12)
+    assert found.sample == ("snapshot", 6)
+    fixed = redrawn(replace(run, study=None), 12)
+    assert fixed.sample == ("set of generated jobs", 12)
+    logs = [of.metrics["rdn"]["turnaround"] for of in (found, fixed)]
+    np.testing.assert_array_equal(*logs)  # the reference has no speed-up
+    ratios = [of.metrics["simple"]["turnaround"] / logs[0] for of in (found, fixed)]
+    assert ratios[0].std() > ratios[1].std()
+    assert np.isnan(replace(found, n_snapshots=4).interval(1.0, "rdn", "wait", 0.95).low)
+
+
 SYNTHETIC = {"n_jobs": 60, "mean_nodes": 3, "load": 0.9}
 
 
@@ -350,6 +412,37 @@ def test_the_command_prints_the_intervals(
     )
     assert main(["run", "c.toml", "--resamples", "6"]) == 0
     out = capsys.readouterr().out
-    assert "Intervals of waits come from 6 sets of jobs generated with other seeds" in out
+    assert "mean wait 0 % (0; 6 sets of generated jobs)" in out
     assert main(["run", "c.toml", "--resamples", "0", "--out", "none"]) == 0
     assert "Waits have no interval" in capsys.readouterr().out
+
+
+def test_commands_print_the_effects_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is on stdout; a sweep over the same config has the same policies."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.toml").write_text(
+        "[machine]\nfamily = 'dragonfly'\np = 2\na = 2\ng = 5\n"
+        "[workload]\nlarger_jobs = 'drop'\n[workload.synthetic]\nn_jobs = 60\nmean_nodes = 3\n"
+        "load = 1.2\n"
+        "[queue]\npolicies = ['rdn', 'simple']\nrun_time_model = 'assumed'\n"
+        "[run]\nsnapshots = 0\n"
+    )
+    found = {}
+    for command in (["run", "--resamples", "6"], ["sweep"]):
+        name, *options = command
+        assert main([name, "c.toml", *options, "--json", "--quiet"]) == 0
+        found[name] = json.loads(capsys.readouterr().out)
+        assert found[name]["confidence"] == 0.95
+        for effect in found[name]["effects"]:
+            assert (effect["subject"], effect["against"], effect["unit"]) == ("simple", "rdn", "%")
+            assert (effect["low"] is None) or effect["samples"] >= 2
+    assert [e["sample"] for e in found["run"]["effects"][:1]] == ["set of generated jobs"]
+    assert {e["quantity"] for e in found["sweep"]["effects"]} >= {"mean wait", "makespan"}
+    assert all(e["low"] is None for e in found["sweep"]["effects"])
+    curve = "[machine]\nfamily = 'torus'\ndims = [4]\n[curve]\nloads = [0.1]\n"
+    (tmp_path / "d.toml").write_text(curve)
+    assert main(["curve", "d.toml", "--json", "--quiet"]) == 0
+    [level] = json.loads(capsys.readouterr().out)["effects"]
+    assert (level["quantity"], level["unit"], level["against"]) == ("accepted load", "%", None)

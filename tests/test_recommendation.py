@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from netcosim.cli import main
+from netcosim.report.effect import WAIT, Effect
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
 from netcosim.report.recommendation import Recommendation
@@ -17,14 +18,15 @@ from netcosim.report.summary import write_summary
 from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 from queuesim.statistics import Interval
 
-ANSWER = Recommendation("Use b.", "5 to 7 %", "30 % of the time", "More snapshots.", "Well.")
-UNSURE = Recommendation("Use b.", "5 to 7 %", "30 %", "More.", "Not validated.", reliable=False)
+WAITS = (Effect("b", WAIT, "a", -6.0, -7.0, -5.0, "snapshot", 8),)
+ANSWER = Recommendation("Use b.", WAITS, "30 % of the time", "More snapshots.", "Well.")
+UNSURE = Recommendation("Use b.", WAITS, "30 %", "More.", "Not validated.", reliable=False)
 
 
 def test_what_is_unreliable_is_below_its_rating_on_the_screen_and_on_the_page() -> None:
     assert ANSWER.lines() == [
         "Use b.",
-        "  Interval: 5 to 7 %",
+        "  Interval: mean wait -6.0 % (-7.0 to -5.0; 8 snapshots). Intervals at 95 %.",
         "  Condition: 30 % of the time",
         "  Rating: Well.",
         "  Next: More snapshots.",

@@ -14,7 +14,7 @@ from sweep_frames import compared, policies_frame
 
 from netcosim.config.load import points_of
 from netcosim.export.files import export_tables
-from netcosim.report.compared import METRICS, Estimate, best_of, gain_percent, t_interval
+from netcosim.report.compared import METRICS, Estimate, best_of, change, t_interval
 from netcosim.report.figures.sweep import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
 from netcosim.report.sweep_page import sweep_drawings, sweep_page
 from netcosim.report.sweep_tables import (
@@ -162,16 +162,25 @@ def test_more_utilisation_is_better() -> None:
     assert (best.state, best.policy) == ("significant", "b")
 
 
-def test_the_gain_leaves_zero_out_where_the_difference_does() -> None:
-    gain = gain_percent(estimate(1, 50, 99, 48, 52), estimate(2, 52, 102, 50, 54))
+def ends_of(mine: Estimate, reference: Estimate) -> tuple[float, float, float]:
+    effect = change(WAIT, "a", mine, "b", reference)
+    return effect.value, effect.low, effect.high
+
+
+def test_a_change_leaves_zero_out_where_the_difference_does() -> None:
+    found = ends_of(estimate(1, 50, 99, 48, 52), estimate(2, 52, 102, 50, 54))
     low, high = stats.t.interval(0.95, 4, loc=2, scale=stats.sem([1, 2, 3, 2, 2]))
-    assert gain == pytest.approx((100 * 2 / 52, 100 * low / 52, 100 * high / 52))
-    assert pd.isna(gain_percent(estimate(1, 50, 99), estimate(2, 52, 102)).low)
+    assert found == pytest.approx((-100 * 2 / 52, -100 * high / 52, -100 * low / 52))
+    assert pd.isna(ends_of(estimate(1, 50, 99), estimate(2, 52, 102))[1])
     # of five waits of nothing against one that is long, no more than all can be gained
-    nothing = gain_percent(estimate(0, 0, 0, 0, 0), estimate(1, 2, 3, 4, 90))
-    assert nothing.value == nothing.high == 100
-    ours = gain_percent(estimate(0.7, own=(0.6, 0.8)), estimate(1, own=(1, 1)))
-    assert ours == pytest.approx((30, 20, 40))
+    nothing = ends_of(estimate(0, 0, 0, 0, 0), estimate(1, 2, 3, 4, 90))
+    assert nothing[0] == nothing[1] == -100
+    ours = ends_of(estimate(0.7, own=(0.6, 0.8)), estimate(1, own=(1, 1)))
+    assert ours == pytest.approx((-30, -40, -20))
+    # both ends: 0.6 / 1.25 and 0.8 / 0.8
+    assert ends_of(estimate(0.7, own=(0.6, 0.8)), estimate(1, own=(0.8, 1.25))) == pytest.approx(
+        (-30, -52, 0)
+    )
 
 
 def regions(point: Mapping[str, Any], policy: str) -> dict[str, object]:
@@ -204,13 +213,14 @@ def test_regions_of_the_best_policy() -> None:
         ("minimal", "2"): "rdn",
         ("minimal", "4"): "rdn",
     }
-    [wait] = [line for line in verdict(found) if line.startswith("Wait")]
-    assert "rdn is best at 2 of 6 (load 2, routing minimal; load 4, routing minimal)" in wait
-    assert "simple is best at 3 of 6 (routing ugal), 10 to 10 % below rdn" in wait
-    assert wait.endswith("no policy is significantly best at 1 of 6.")
+    [wait] = [line for line in verdict(found) if "wait" in line]
+    assert wait == (
+        "Best mean wait: simple at 3 of 6 (routing ugal); rdn at 2 of 6 (load 2, routing minimal; "
+        "load 4, routing minimal); no policy significantly at 1 of 6 (load 1, routing minimal)."
+    )
     assert "5 repetitions" in format_comparison(found)
-    [both] = [line for line in verdict(found) if line.startswith("Utilisation")]
-    assert both == "Utilisation: no policy is significantly best anywhere."
+    [both] = [line for line in verdict(found) if "utilisation" in line]
+    assert both == "Best utilisation: no policy significantly everywhere."
 
 
 def test_drawings_show_what_the_estimates_say() -> None:
@@ -247,7 +257,7 @@ def test_any_number_of_axes_has_drawings() -> None:
     one = compared(policies_frame({"load": [1, 2]}, ["a", "bb"], flat), ["load"])
     [by_load] = curve_drawings(one, 0)
     assert [panel.title for panel in by_load.panels] == ["Wait", "Turnaround"]
-    assert "without intervals the lowest value is that of a at 2 of 2" in verdict(one)[0]
+    assert verdict(one)[1] == "Best mean wait: a everywhere, without an interval."
     axes = {"load": [1, 2, 3], "routing": ["m", "u"], "machine": ["x", "y"], "z": list(range(9))}
     four = compared(policies_frame(axes, ["a", "bb"], flat), list(axes))
     for along in range(4):
@@ -279,7 +289,7 @@ def test_no_interval_of_waits_is_too_few_or_impossible(n: int) -> None:
     if n == 3:
         assert "wait_interval" not in row
         assert "3 repetitions are too few for an interval" in format_comparison(found)
-        assert "without intervals the lowest value is that of a" in verdict(found)[0]
+        assert verdict(found) == ["Best mean wait: a here, without an interval."]
         assert all(pd.isna(one.interval.low) for one in estimates)
     else:
         assert [one.interval.low for one in estimates] == [0.0, 0.0]
@@ -357,7 +367,7 @@ def titles(page: str) -> list[str]:
 @pytest.mark.usefixtures("undrawn")
 def test_policies_come_first_and_what_names_things_last(page: str) -> None:
     found = titles(page)
-    assert found[:2] == ["Recommendation", "What was compared"]
+    assert found[:2] == ["Recommendation", "Setup"]
     found = found[2:]
     assert found[:6] == [
         *("Best policy by region", "By load", "By routing", "Policies"),
@@ -367,7 +377,7 @@ def test_policies_come_first_and_what_names_things_last(page: str) -> None:
     lead = page[page.index('class="recommendation"') : page.index("Best policy by region</h2>")]
     words = re.sub(r"<[^>]+>", "", lead)
     assert "12 points over load (0.7, 1.4) and routing (minimal, valiant), 3 repetitions" in words
-    assert "Communication time" in words
+    assert "communication time" in words
     for name in ("speedups", "links", "measured-jobs"):
         assert f'<section id="{name}" class="folded">' in page
 
@@ -393,16 +403,13 @@ def test_pages_of_points_are_linked_from_the_sweeps(sweep_file: Path) -> None:
 def test_the_recommendation_names_the_best_policy_and_where() -> None:
     found = compared(policies_frame(REGIONS, ["rdn", "simple"], regions), list(REGIONS))
     answer = recommend(found, 2.0)
-    assert answer.sentence == (
-        "The best policy depends on the setting. By wait: simple at 3 of 6 (routing ugal); rdn at "
-        "2 of 6 (load 2, routing minimal; load 4, routing minimal)."
-    )
+    assert answer.sentence == (f"The best policy depends on the setting. {verdict(found)[0]}")
     assert answer.reliable
     assert answer.rating.startswith("Compared within each of 5 repetitions")
     few = compared(policies_frame({"load": [1, 2]}, ["a", "bb"], flat), ["load"])
     single = recommend(few, 2.0)
     assert single.head[0].startswith("No interval")
-    assert single.sentence == "a has the best turnaround at 2 of 2 settings."
+    assert single.sentence == "Best mean wait: a everywhere, without an interval."
     # four more seeds at two settings, 2 s each
     assert single.next_step.startswith("8 more points would give intervals, about 20 s")
 

@@ -1,4 +1,4 @@
-"""The verdict of a run in words: what is told, what cannot be, and that no more is said."""
+"""Findings of a run: what effects its tables have, their sentences, and what is not covered."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
+from netcosim.report.policies import policy_rows
 from netcosim.report.verdict import (
-    REDRAWN,
+    FEW,
+    OTHER_BLOCKS,
+    OTHER_JOBS,
     SAMPLING_VARIATION,
     SILENT,
+    effects_of,
     findings,
     limits,
+    run_recommendation,
 )
-
-
-def run_verdict(tables: dict[str, Any]) -> list[str]:
-    """All sentences of a run."""
-    return [*findings(tables), *limits(tables)]
 
 
 def row(policy: str, ratio: Any = None, ends: Any = (None, None), wait: float = 60.0) -> Any:
@@ -36,97 +36,123 @@ def row(policy: str, ratio: Any = None, ends: Any = (None, None), wait: float = 
 RDN = row("rdn", 1.0, (1.0, 1.0))
 
 
-def told(*rows: Any) -> list[str]:
-    return findings({"policies": [RDN, *rows]})
+def tables_of(*rows: Any, snapshots: int = 20, **others: Any) -> dict[str, Any]:
+    """Tables in which each policy has so many snapshots, each with a job of its own."""
+    seen = [
+        {"policy": one["policy"], "snapshot": k, "job_id": k}
+        for one in rows
+        for k in range(snapshots)
+    ]
+    return {"policies": [RDN, *rows], "measured_jobs": seen, **others}
+
+
+UNCHANGED = "leaves mean wait unchanged"
+ONE = "no interval: 1 sequence of jobs"
 
 
 @pytest.mark.parametrize(
-    ("other", "expected"),
+    ("other", "snapshots", "expected"),
     [
         (
             row("simple", 0.65, (0.58, 0.72), 40.8),
-            "simple shortens communication by 35 % (28 to 42) against rdn; it shortens mean waits "
-            "by 32 %, from 1 min to 41 s.",
+            20,
+            "simple shortens communication time by 35 % (28 to 42) compared with rdn; changes mean "
+            f"wait by -32 % ({ONE}), from 1 min to 41 s.",
         ),
         (
             row("bad", 1.25, (1.1, 1.4), 90),
-            "bad lengthens communication by 25 % (10 to 40) against rdn; it lengthens mean waits "
-            "by 50 %, from 1 min to 1.5 min.",
+            20,
+            "bad lengthens communication time by 25 % (10 to 40) compared with rdn; changes mean "
+            f"wait by +50 % ({ONE}), from 1 min to 1.5 min.",
         ),
         (
             row("level-spread", 0.97, (0.87, 1.07)),
-            "level-spread is not significantly different from rdn in communication (0.87 to 1.07); "
-            "it leaves mean waits as they are.",
+            20,
+            "level-spread does not change communication time significantly (-3.0 %, -13 to +7.0) "
+            f"compared with rdn; {UNCHANGED}.",
         ),
         (
             row("same", 1.0, (1.0, 1.0)),
-            "same does not change communication under rdn; it leaves mean waits as they are.",
+            20,
+            f"same leaves communication time unchanged compared with rdn; {UNCHANGED}.",
         ),
         (
             row("once", 0.8),
-            "once: communication is 20 % shorter than under rdn (no interval: fewer than 5 "
-            "snapshots or jobs); it leaves mean waits as they are.",
+            3,
+            "once changes communication time by -20 % (no interval: 3 snapshots) compared with "
+            f"rdn; {UNCHANGED}.",
         ),
+        # ends that come from one sample are no interval
         (
-            row("none"),
-            "none: no job that communicates was seen at its snapshots; it leaves mean waits as "
-            "they are.",
+            row("one", 0.8, (0.8, 0.8)),
+            1,
+            "one changes communication time by -20 % (no interval: 1 snapshot) compared with "
+            f"rdn; {UNCHANGED}.",
         ),
+        (row("none"), 20, f"none {UNCHANGED} compared with rdn."),
     ],
 )
-def test_what_is_told_of_a_policy(other: Any, expected: str) -> None:
-    assert told(other) == [expected]
+def test_the_sentence_of_a_policy(other: Any, snapshots: int, expected: str) -> None:
+    tables = tables_of(other, snapshots=snapshots)
+    assert findings(tables) == [expected]
+    unseen = "No job that communicates was measured under none."
+    assert (unseen in limits(tables)) == (other["policy"] == "none")
 
 
-def test_an_interval_that_ends_at_one_tells_nothing() -> None:
-    assert "is not significantly different" in told(row("a", 0.9, (0.8, 1.0)))[0]
-    assert "is not significantly different" in told(row("a", 1.1, (1.0, 1.2)))[0]
-    assert "shortens" in told(row("a", 0.9, (0.8, 0.999)))[0]
+def test_a_change_of_less_than_a_thousandth_is_none() -> None:
+    for ratio, ends in ((0.9, (0.8, 1.0)), (1.1, (1.0, 1.2)), (0.9, (0.8, 0.9995))):
+        assert "does not change" in findings(tables_of(row("a", ratio, ends)))[0]
+    assert "shortens" in findings(tables_of(row("a", 0.9, (0.8, 0.998))))[0]
 
 
 def test_the_largest_gain_comes_first_and_what_is_not_significant_last() -> None:
-    lines = told(
-        row("luck", 0.5, (0.2, 1.2)), row("small", 0.9, (0.85, 0.95)), row("large", 0.6, (0.5, 0.7))
+    rows = (
+        row("luck", 0.5, (0.2, 1.2)),
+        row("small", 0.9, (0.85, 0.95)),
+        row("large", 0.6, (0.5, 0.7)),
     )
-    assert [line.split()[0] for line in lines] == ["large", "small", "luck"]
+    assert [*effects_of(tables_of(*rows))] == ["large", "small", "luck"]
+
+
+def silent(*rows: Any) -> list[Any]:
+    return [{k: v for k, v in r.items() if "communication" not in k} for r in rows]
 
 
 def test_without_packets_nothing_is_said_of_communication() -> None:
-    queue = [
-        {k: v for k, v in r.items() if "communication" not in k} for r in (RDN, row("a", wait=30))
+    tables = {"policies": silent(RDN, row("a", wait=30))}
+    assert findings(tables) == [
+        f"a changes mean wait by -50 % ({ONE}), from 1 min to 30 s compared with rdn."
     ]
-    lines = run_verdict({"policies": queue})
-    assert lines == [
-        "a shortens mean waits by 50 % against rdn, from 1 min to 30 s.",
-        SILENT,
-        SAMPLING_VARIATION,
-    ]
+    assert limits(tables) == [SILENT, SAMPLING_VARIATION]
 
 
 def test_where_nobody_waits_there_is_no_percentage() -> None:
     base = RDN | {"mean_wait_s": 0.0, "wait_ratio": None}
     waits = row("a", 0.5, (0.4, 0.6), 30) | {"wait_ratio": None}
     idle = row("b", 0.5, (0.4, 0.6), 0) | {"wait_ratio": None}
-    lines = findings({"policies": [base, waits, idle]})
-    assert lines[0].endswith("; it lets jobs wait 30 s in the mean where none waits under rdn.")
-    assert lines[1].endswith("; it has no waiting jobs, as rdn.")
+    lines = findings({**tables_of(waits, idle), "policies": [base, waits, idle]})
+    assert lines[0].endswith("; has mean wait of 30 s.")
+    assert lines[1].endswith(f"; {UNCHANGED}.")
 
 
-def test_waits_never_have_an_interval_and_communication_has_one_from_five_snapshots_on() -> None:
-    several = limits({"policies": [RDN, row("a", 0.9, (0.8, 0.95))]})
-    assert several[-1] == SAMPLING_VARIATION
-    assert "interval of communication" in several[0]
-    [single, luck] = limits({"policies": [RDN, row("a", 0.9)]})
-    assert "needs at least 5 snapshots (run.snapshots) and jobs" in single
-    assert luck == SAMPLING_VARIATION
+def test_few_snapshots_are_rated_before_the_sentence() -> None:
+    few = run_recommendation(tables_of(row("a", 0.9), snapshots=3), 3, 60.0, over_log=False)
+    assert few.head == (FEW, findings(tables_of(row("a", 0.9), snapshots=3))[0])
+    assert SAMPLING_VARIATION in few.condition
+    many = run_recommendation(tables_of(row("a", 0.9, (0.8, 0.95))), 20, 60.0, over_log=False)
+    assert many.reliable
+    assert many.interval == (
+        "communication time -10 % (-20 to -5.0; 20 snapshots); mean wait 0 % (no interval: "
+        "1 sequence of jobs). Intervals at 95 %."
+    )
 
 
 @pytest.mark.parametrize(
     ("ratio", "ends", "expected"),
     [
-        (0.5, (0.4, 0.625), "shortens mean waits by 50 % (38 to 60) against rdn, from 1 min "),
-        (1.5, (1.2, 1.8), "lengthens mean waits by 50 % (20 to 80) against rdn, from 1 min "),
-        (0.5, (0.2, 1.3), "does not change mean waits significantly (ratio 0.20 to 1.30) "),
+        (0.5, (0.4, 0.625), "shortens mean wait by 50 % (38 to 60), from 1 min to 30 s "),
+        (1.5, (1.2, 1.8), "lengthens mean wait by 50 % (20 to 80), from 1 min to 1.5 min "),
+        (0.5, (0.2, 1.3), "does not change mean wait significantly (-50 %, -80 to +30), from "),
     ],
 )
 def test_waits_have_the_interval_of_redrawn_queues(
@@ -134,17 +160,18 @@ def test_waits_have_the_interval_of_redrawn_queues(
 ) -> None:
     low, high = ends
     other = row("a", wait=60 * ratio) | {"wait_ratio_low": low, "wait_ratio_high": high}
-    queue = [{k: v for k, v in r.items() if "communication" not in k} for r in (RDN, other)]
-    drawn = [{"resamples": 200, "jobs": "logs drawn from blocks of this one"}]
-    lines = run_verdict({"policies": queue, "queue_intervals": drawn})
-    assert lines[0].startswith(f"a {expected}")
-    assert lines[1:] == [SILENT, REDRAWN.format(**drawn[0])]
+    drawn = [{"resamples": 200, "sample": "block of the log", "samples": 10}]
+    tables = {"policies": silent(RDN, other), "queue_intervals": drawn}
+    assert findings(tables)[0].startswith(f"a {expected}")
+    assert limits(tables) == [SILENT]
+    assert "; 10 blocks of the log)" in run_recommendation(tables, 0, 1.0, over_log=True).interval
 
 
 def test_one_policy_is_compared_with_nothing() -> None:
-    assert run_verdict({"policies": [RDN]}) == [
+    assert findings({"policies": [RDN]}) == [
         "rdn is the only policy: there is nothing to compare it with."
     ]
+    assert limits({"policies": [RDN]}) == []
 
 
 def test_a_reference_elsewhere_is_named_as_it_is_and_every_policy_is_compared() -> None:
@@ -152,7 +179,28 @@ def test_a_reference_elsewhere_is_named_as_it_is_and_every_policy_is_compared() 
         row(name, 0.8, (0.7, 0.9), 30) | {"relative_to": "rdn with machine.routing = minimal"}
         for name in ("rdn", "simple")
     ]
-    lines = findings({"policies": rows, "reference": [{"mean_wait_s": 60.0}]})
+    tables = tables_of(*rows, reference=[{"mean_wait_s": 60.0}]) | {"policies": rows}
+    lines = findings(tables)
     assert len(lines) == 2
-    assert lines[0].startswith("rdn shortens communication by 20 % (10 to 30) against rdn with ")
+    shortens = "rdn shortens communication time by 20 % (10 to 30) compared with rdn with "
+    assert lines[0].startswith(shortens)
     assert "from 1 min to 30 s" in lines[0]
+
+
+def test_the_advice_follows_what_the_jobs_are() -> None:
+    """Five seeds over a log are one log: it is redrawn in repetitions."""
+    for over_log, expected, other in (
+        (True, OTHER_BLOCKS, OTHER_JOBS),
+        (False, OTHER_JOBS, OTHER_BLOCKS),
+    ):
+        step = run_recommendation(tables_of(row("a", 0.8)), 20, 1.0, over_log=over_log).next_step
+        assert expected in step
+        assert other not in step
+
+
+def test_the_table_of_policies_has_the_numbers_of_the_sentences() -> None:
+    tables = tables_of(row("a", 0.65, (0.58, 0.72)), row("b", 0.8), row("c"))
+    more = {"mean_turnaround_s": 1.0, "mean_bounded_slowdown": 1.0, "utilisation": 0.5}
+    rows = [one | more | {"makespan_s": 3600.0} for one in tables["policies"]]
+    shown = [one["communication_time"] for one in policy_rows({"policies": rows})]
+    assert shown == ["0 % (0)", "-35 % (-42 to -28)", "-20 % (no interval)", "-"]

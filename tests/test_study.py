@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -69,7 +70,7 @@ class Squares(Study):
     def report(self, tables: object, frames: Frames, seconds: float) -> Report:
         total = int(frames["squares"]["square"].sum())
         assert seconds > 0
-        answer = Recommendation(f"sum {total}", "none", "a page", "stop")
+        answer = Recommendation(f"sum {total}", (), "a page", "stop")
         return Report("Squares", answer, [], [Section("s", "", frames["squares"])])
 
     def is_finished(self, tables: object) -> bool:
@@ -107,6 +108,14 @@ def test_a_stored_point_is_not_computed_again_and_a_new_one_is(
     # in the order of the points that are read, whenever they were stored
     points = [{**config_from(CONFIG).resolved(), "squares": {"number": k}} for k in (4, 2)]
     assert [row["square"] for row in read_tables(out / RESULTS_FILE, points)["squares"]] == [17, 5]
+
+
+def test_json_is_all_that_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_study(squares(2), tmp_path / "out", 1, as_json=True, shown=False)
+    found = json.loads(capsys.readouterr().out)
+    assert found["recommendation"] == "sum 5"
+    assert found["effects"] == []
+    assert {*found["files"]} == {"page", "results"}
 
 
 def test_tasks_of_a_study_that_is_not_finished_are_kept(tmp_path: Path) -> None:

@@ -109,7 +109,10 @@ def points(options: Options) -> list[Point]:
     return [
         {
             **point,
-            "config": replaced(point["config"], {"run.repetition": draw}),  # type: ignore[arg-type]
+            "config": replaced(
+                point["config"],  # type: ignore[arg-type]
+                {"run.repetition": draw, "run.redraw_log": False},
+            ),
             "labels": {**point["labels"], "draw": draw},  # type: ignore[dict-item]
         }
         for draw in range(STUDY["draws"])

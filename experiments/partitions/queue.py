@@ -71,7 +71,11 @@ def _points(options: Options) -> list[Point]:
     }
     found = []
     for month, workload in enumerate(_workloads(options)):
-        own = {**base, "workload": workload, "run": {**run, "repetition": month}}
+        own = {
+            **base,
+            "workload": workload,
+            "run": {**run, "repetition": month, "redraw_log": False},
+        }
         found += config_points("partitions", own, changes, {"month": month})
     return found
 

@@ -34,6 +34,16 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        dest="as_json",
+        help="print the recommendation and its effects as JSON (docs/results.md)",
+    )
+
+
 def add_format(parser: argparse.ArgumentParser, default: str = FORMATS[0]) -> None:
     """Add ``--format``, the kind of figure files."""
     parser.add_argument(

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_executor, add_format, add_quiet, add_summary, numbers_in
+from netcosim.commands import add_executor, add_format, add_json, add_quiet, add_summary, numbers_in
 from netcosim.folders import need_folder
 from netsim.errors import NetcosimError
 
@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_executor(parser)
     add_summary(parser)
     add_format(parser)
+    add_json(parser)
     add_quiet(parser)
 
 
@@ -110,10 +111,12 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     import numpy as np
 
     from netcosim.curve.adaptive import ROUNDS, refined
-    from netcosim.curve.output import draw, format_curves, summary, write
+    from netcosim.curve.output import draw, summary, write
     from netcosim.curve.page import recommend_routing, write_report
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.report.page import Section
+    from netcosim.report.policies import print_table
+    from netcosim.report.recommendation import listed, print_answer
 
     # what they import takes a while and must not come before a word on compiling
     from netcosim.runs.frames import frames_of
@@ -129,18 +132,20 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
     ceiling = bounds.uniform_load if bounds is not None and uniform else None
 
-    def written(tables: Tables) -> str:
+    def written(tables: Tables, more: str) -> None:
         frame = frames_of(tables)["curve"]
         drawn, title = draw(frame, topology.name, ceiling), f"What {topology.name} carries"
         figure = write(out, frame, drawn, args.format)
         answer = recommend_routing(frame, config, computing_s(out / STORE, points) / len(frame))
-        listed = [Section("Saturation", "", summary(frame)), Section("Points", "", frame)]
+        sections = [Section("Saturation", "", summary(frame)), Section("Points", "", frame)]
         page = write_report(
-            out, Path(args.config), config, answer, title, drawn, listed, args.summary
+            out, Path(args.config), config, answer, title, drawn, sections, args.summary
         )
-        lines = [*format_curves(summary(frame)), *(bounds.describe() if bounds else ())]
-        print("\n".join([*answer.lines(), *lines]))
-        return f"page: {page}; {figure}, curve.csv"
+        files = {"page": page, "figure": figure, "table": out / "curve.csv"}
+        rows = [{str(k): v for k, v in row.items()} for row in summary(frame).to_dict("records")]
+        lines = ["", print_table(rows)]
+        lines += bounds.describe() if bounds else ()
+        print_answer(answer, [*lines, f"{more}; {listed(files)}"], files, args.as_json)
 
     try:
         done = _computed(FUNCTION, points, out, args)
@@ -154,15 +159,14 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     except KeyboardInterrupt:
         stored = read_tables(out / STORE, points) if (out / STORE).exists() else {}
         if stored:
-            print(f"{len(stored['curve'])} of {len(points)} points are stored; {written(stored)}")
+            written(stored, f"{len(stored['curve'])} of {len(points)} points are stored")
         raise
     if done is None:
         return 0
     computed, tables = done
     rows = tables.get("curve", ())
     if rows:
-        files = written(tables)
-        print(f"{new} points computed, {len(rows) - new} were stored; {files}")
+        written(tables, f"{new} points computed, {len(rows) - new} were stored")
     return 1 if computed.failed or len(rows) < len(points) else 0
 
 
@@ -175,6 +179,7 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     from netcosim.curve.measured import COLUMNS, read_measured
     from netcosim.curve.page import recommend_algorithm, write_report
     from netcosim.report.page import Section
+    from netcosim.report.recommendation import listed, print_answer
     from netcosim.runs.frames import frames_of
     from netcosim.study.results import computing_s
 
@@ -201,9 +206,10 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
         page = write_report(
             out, Path(args.config), config, answer, title, drawn, shown, args.summary
         )
-        print("\n".join([*answer.lines(), *format_rows(frame, pairs)]))
+        files = {"page": page, "figure": figure, "table": out / "collective.csv"}
         counts = f"{computed.computed} points computed, {computed.already} were stored"
-        print(f"{counts}; page: {page}; {figure}, collective.csv")
+        lines = [*format_rows(frame, pairs), f"{counts}; {listed(files)}"]
+        print_answer(answer, lines, files, args.as_json)
     return 1 if computed.failed or len(rows) < len(chosen) else 0
 
 
@@ -235,7 +241,8 @@ def _computed(
         progress=not args.quiet,
     )
     if done is not None:
-        print("".join(f"{line}\n" for line in failure_lines(done[0])), end="")
+        lines = "".join(f"{line}\n" for line in failure_lines(done[0]))
+        print(lines, end="", file=sys.stderr if args.as_json else sys.stdout)
     return done
 
 

@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from netcosim.commands import add_jobs, add_quiet, add_summary
+from netcosim.commands import add_jobs, add_json, add_quiet, add_summary
 from netsim.errors import NetcosimError
 
 HELP = "would isolation pay on your own log and fat-tree?"
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_jobs(parser)
     add_summary(parser)
+    add_json(parser)
     add_quiet(parser)
     parser.add_argument(
         "--minutes",
@@ -77,5 +78,6 @@ def run(args: argparse.Namespace) -> int:
         requested = replace(requested, config=config)
         gain = IsolationGain(requested, budget, args.predict)
         study = IsolationMap(requested, budget) if args.map else gain
-        run_study(study, out, args.jobs, summary=args.summary, shown=not args.quiet)
+        options = {"summary": args.summary, "shown": not args.quiet, "as_json": args.as_json}
+        run_study(study, out, args.jobs, **options)
     return 0

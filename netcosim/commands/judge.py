@@ -20,6 +20,7 @@ from pathlib import Path
 
 from netcosim.commands import (
     add_executor,
+    add_json,
     add_quiet,
     add_summary,
     names_in,
@@ -47,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
     add_executor(parser)
     add_summary(parser)
+    add_json(parser)
     add_quiet(parser)
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
@@ -94,5 +96,6 @@ def run(args: argparse.Namespace) -> int:
         from netcosim.study.study import run_study
 
         judge = Judge(replace(requested, config=config))
-        run_study(judge, out, args.jobs, args.executor, summary=args.summary, shown=not args.quiet)
+        options = {"summary": args.summary, "shown": not args.quiet, "as_json": args.as_json}
+        run_study(judge, out, args.jobs, args.executor, **options)
     return 0

@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_executor, add_quiet, add_resamples, processes_beside
+from netcosim.commands import add_executor, add_json, add_quiet, add_resamples, processes_beside
 
 if TYPE_CHECKING:
     from netcosim.config.config import Config
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", help="where to write; by default netcosim-CONFIG in this folder"
     )
     add_executor(parser)
+    add_json(parser)
     add_quiet(parser)
     add_resamples(parser)
     parser.add_argument(
@@ -73,5 +74,6 @@ def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int
         executor=args.executor,
         resamples=args.resamples,
         progress=not args.quiet,
+        as_json=args.as_json,
     )
     return 0

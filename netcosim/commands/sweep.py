@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from netcosim.commands import add_executor, add_quiet, add_summary, processes_beside
+from netcosim.commands import add_executor, add_json, add_quiet, add_summary, processes_beside
 from netsim.errors import NetcosimError
 from netsim.text_numbers import whole_number
 
@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retry-failed", action="store_true", help="compute points again that failed before"
     )
+    add_json(parser)
     add_quiet(parser)
     add_summary(parser)
 
@@ -103,7 +104,10 @@ def run(args: argparse.Namespace) -> int:
     )
     if summary is None:
         return 0
-    _print_answer(store, count > 1 or summary.total > MOST_POINTS, args.summary)
+    quiet = count > 1 or summary.total > MOST_POINTS
+    _print_answer(store, quiet, args.summary, as_json=args.as_json)
+    if args.as_json:
+        return 1 if summary.failed else 0
     print(
         f"{store}: {summary.total:,} points; {summary.already:,} were stored, "
         f"{summary.computed:,} computed, {len(summary.failed):,} failed, in "
@@ -127,23 +131,27 @@ def slice_of(text: str) -> tuple[int, int]:
     return part, parts
 
 
-def _print_answer(store: Path, quiet: bool, page: Path | None) -> None:
+def _print_answer(store: Path, quiet: bool, page: Path | None, *, as_json: bool) -> None:
     """Print what the sweep's page begins with, and write the summary if one is wanted."""
+    from netcosim.report.recommendation import Recommendation, print_answer
     from netcosim.report.summary import write_summary
-    from netcosim.report.sweep_page import sweep_answer
+    from netcosim.report.sweep_page import sweep_answer, sweep_title
     from netcosim.runs.store import Store
 
-    if quiet and page is None:
+    if quiet and page is None and not as_json:
         return
     with Store(store, "read") as opened:
-        answer = sweep_answer(opened)
-    if answer is None:
-        if page is not None:
-            print(f"summary: {page} is not written: no point has a table of policies")
-        return
-    print("\n".join(answer[0].lines()))
-    if page is not None:
-        print(f"summary: {write_summary(page, f'Sweep {store.stem}', *answer)}")
+        answer, sections = sweep_answer(opened) or (None, [])
+        title = sweep_title(opened.points(), store)
+    files, lines = {"results": store}, []
+    if answer is not None and page is not None:
+        files["summary"] = write_summary(page, title, answer, sections)
+        lines.append(f"summary: {page}")
+    elif answer is None:
+        answer = Recommendation("No point has a table of policies.", (), "", "")
+        lines += [] if page is None else [f"summary: {page} is not written"]
+    if as_json or lines or sections:
+        print_answer(answer, lines, files, as_json)
 
 
 def _estimate_s(content: Mapping[str, object]) -> float:

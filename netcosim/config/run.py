@@ -104,14 +104,27 @@ class RunSection(Section):
     ``threads`` and ``keep`` change no result and no point's key.
     """
 
-    added = ("threads", "keep", "steady", "placed")
+    added = ("threads", "keep", "steady", "placed", "redraw_log")
     name: Text = Field(default="", description="title of the page", examples=["first try"])
     seed: Whole = Field(default=1, ge=0, description="random seed", examples=[7])
     repetition: Whole = Field(
         default=0,
         ge=0,
-        description="changes only the random draws",
+        description="changes only the random draws; above 0 also the log, whose blocks are redrawn",
         examples=[{"from": 0, "to": 4, "step": 1}],
+    )
+    redraw_log: Annotated[
+        Flag,
+        ReadIf(
+            ("workload.log", "run.repetition"),
+            lambda log, repetition: log is not None and repetition > 0,
+            "workload.log is given and run.repetition is above 0",
+        ),
+    ] = Field(
+        default=True,
+        description="whether a repetition redraws blocks of the log; false: the log as it is",
+        examples=[False],
+        json_schema_extra={"beside": {"repetition": 1}},
     )
     snapshots: Whole = Field(
         default=10,

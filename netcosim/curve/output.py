@@ -10,7 +10,6 @@ import pandas as pd
 from netcosim.curve.point import ALONE, STEADY
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
 from netcosim.study.results import write_tables
-from netsim.units import format_quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,22 +43,6 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def format_curves(table: pd.DataFrame) -> list[str]:
-    """Return a line a curve."""
-    lines = []
-    for row in table.to_dict("records"):
-        alone = format_quantity(row["zero_load_latency_s"], "time", 3)
-        line = f"{row['routing']}, {row['traffic']}: {alone} alone; "
-        if pd.isna(row["saturates_at"]):
-            line += f"all that is offered is accepted up to {row['steady_to']:g}"
-        elif row["steady_to"] == 0:
-            line += f"saturated at {row['saturates_at']:g} already"
-        else:
-            line += f"saturates between {row['steady_to']:g} and {row['saturates_at']:g}"
-        lines.append(f"{line}; at most {row['most_accepted']:.3f} accepted")
-    return lines
-
-
 def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
     """Draw latency on the left, accepted load on the right, a line a routing and traffic.
 
@@ -85,8 +68,8 @@ def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
     right.plot([0, largest], [0, largest], color=SOFT, lw=0.8, zorder=0)
     if ceiling is not None and ceiling < largest:
         right.axhline(ceiling, color=SOFT, ls="--", lw=1.0, label=f"bisection {ceiling:.3g}")
-    left.set(yscale="log", ylabel="latency (µs), dotted: 99th percentile")
-    right.set(ylabel="accepted (of injection bandwidth)", ylim=(0, None))
+    left.set(yscale="log", ylabel="mean latency (µs), dotted: 99th percentile")
+    right.set(ylabel="accepted load (of injection bandwidth)", ylim=(0, None))
     for axis in (left, right):
         axis.set(xlim=(0, 1.04 * largest), xlabel="offered load (of injection bandwidth)")
         grid(axis, "both")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,16 @@ import pandas as pd
 from netcosim.curve.config import CurveConfig
 from netcosim.curve.output import CURVE
 from netcosim.curve.output import summary as saturation
-from netcosim.curve.point import UNSETTLED
+from netcosim.curve.point import STEADY, UNSETTLED
+from netcosim.report.effect import (
+    ACCEPTED,
+    BUS_BANDWIDTH,
+    LATENCY,
+    Effect,
+    Quantity,
+    sentence,
+    use,
+)
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.summary import write_summary
@@ -23,53 +34,114 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def recommend_routing(
-    rows: pd.DataFrame, config: CurveConfig, seconds_per_point: float
-) -> Recommendation:
-    """Return which routing carries most, and the load that it carries.
+def curve_effects(rows: pd.DataFrame, config: CurveConfig) -> list[Effect]:
+    """Return each routing's largest accepted load under the traffic that suits it least.
+
+    The order is that of the load, the largest first. Points settle when the window's halves agree
+    within the tolerance, so smaller differences are none.
 
     Parameters
     ----------
     rows : DataFrame
         Of table "curve".
     """
-    section, found = config.curve, saturation(rows)
-    keys = ["steady_to", "most_accepted"]
-    # a routing is as good as under the traffic that suits it least
-    worst = found.sort_values(keys).groupby("routing", sort=False).head(1).set_index("routing")
-    ranked = worst.sort_values(keys, ascending=False, kind="stable")
-    best, row = str(ranked.index[0]), ranked.iloc[0]
-    under = f"under {row['traffic']}" + (" (its worst)" if len(section.traffic) > 1 else "")
-    carries = f"all that is offered up to {_percent(row['steady_to'])} {under}"
-    sentence = f"With {best} routing the network carries {carries}."
-    if row["steady_to"] == 0:
-        sentence = f"The network saturates at all of these loads {under}."
-    elif len(ranked) > 1:
-        loads = ranked["steady_to"]
-        alike = ", ".join(map(str, loads.index[loads == loads.iloc[0]]))
-        others = [f"{name} {_percent(load)}" for name, load in loads[loads < loads.iloc[0]].items()]
-        if alike == best:
-            sentence = f"Use {best} routing: it carries {carries}; {', '.join(others)}."
-        else:
-            sentence = f"No routing carries more than the others ({alike}): {carries}."
-    above, low = row["saturates_at"], row["steady_to"]
-    interval = f"No load up to {_percent(low)} saturates it."
+    ranked = _worst(rows).sort_values("most_accepted", ascending=False, kind="stable")
+    several = len(config.curve.traffic) > 1
+    return [
+        _level(
+            str(row["routing"]),
+            ACCEPTED,
+            100 * row["most_accepted"],
+            config,
+            f"at {row['traffic']} traffic (its worst)" if several else "",
+        )
+        for row in ranked.to_dict("records")
+    ]
+
+
+def _worst(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the row of each routing's curve with the least accepted load."""
+    found = saturation(rows).sort_values("most_accepted", kind="stable")
+    return found.drop_duplicates("routing")
+
+
+def _level(
+    subject: str, quantity: Quantity, value: float, config: CurveConfig, part: str
+) -> Effect:
+    off = config.curve.tolerance
+    own = {"sample": "half of the window", "samples": 2, "method": "tolerance of the halves"}
+    ends = {"low": value * (1 - off), "high": value * (1 + off)}
+    return Effect(subject, quantity, "", value, part=part, **ends, **own)  # type: ignore[arg-type]
+
+
+def _change(mine: Effect, other: Effect, off: float) -> Effect:
+    """Return the change between two levels; its ends are the tolerance away."""
+    ratio = mine.value / other.value if other.value else math.inf
+    value, low, high = (100 * (end - 1) for end in (ratio, ratio * (1 - off), ratio * (1 + off)))
+    return replace(mine, against=other.subject, value=value, low=low, high=high)
+
+
+def _ahead(levels: Sequence[Effect], off: float) -> tuple[list[Effect], list[Effect]]:
+    """Return the levels that do not differ from the first, which is the best, and the others."""
+    alike = [one for one in levels if one is levels[0] or not _change(levels[0], one, off).better]
+    return alike, [one for one in levels if one not in alike]
+
+
+def _latencies(rows: pd.DataFrame, names: Sequence[str], config: CurveConfig) -> list[Effect]:
+    """Return mean latencies at the largest load at which all these routings are steady."""
+    steady = rows[(rows["state"] == STEADY) & rows["routing"].isin(names)]
+    counts = steady.groupby(["load", "traffic"])["routing"].transform("nunique")
+    shared = steady[counts == len(names)].sort_values(["load", "traffic"])
+    if not len(shared):
+        return []
+    load, traffic = float(shared["load"].iloc[-1]), str(shared["traffic"].iloc[-1])
+    at = shared[(shared["traffic"] == traffic) & (shared["load"] == load)]
+    part = f"at {_percent(load)} of {traffic} traffic"
+    found = [
+        _level(str(row["routing"]), LATENCY, row["latency_mean_s"], config, part)
+        for row in at.to_dict("records")
+    ]
+    return sorted(found, key=lambda effect: (math.isnan(effect.value), effect.value))
+
+
+def recommend_routing(
+    rows: pd.DataFrame, config: CurveConfig, seconds_per_point: float
+) -> Recommendation:
+    """Return which routing accepts most, or of those that accept alike the one of least latency."""
+    section, curves, off = config.curve, saturation(rows), config.curve.tolerance
+    levels = curve_effects(rows, config)
+    alike, less = _ahead(levels, off)
+    latencies = _latencies(rows, [one.subject for one in alike], config) if len(alike) > 1 else []
+    first, behind = _ahead(latencies, off) if latencies else (alike, less)
+    chosen, shown = first[0], (*levels, *latencies)
+    if len(first) == 1 and behind:
+        decided = _change(chosen, behind[0], off)
+        text, shown = use(decided), (decided, *shown)
+    elif len(levels) == 1:
+        text = sentence([chosen])
+    else:
+        names = ", ".join(one.subject for one in first)
+        what = " and ".join(dict.fromkeys(one.quantity.name for one in shown))
+        text = f"{names} do not differ in {what} by more than {_percent(off)}."
+    row = _worst(rows).set_index("routing").loc[chosen.subject]
+    above, low = (float(str(row[name])) for name in ("saturates_at", "steady_to"))
+    limit = f"No load up to {_percent(low)} saturates {chosen.subject}."
     step = (
         "Add larger loads under curve.loads, up to 1." if low < 1 else "Vary traffic or routings."
     )
     if above == above:
-        interval = f"It saturates between {_percent(low)} and {_percent(above)} of the bandwidth."
-        points = len(found)
+        limit = f"{chosen.subject} saturates between {_percent(low)} and {_percent(above)}."
+        points = len(curves)
         took = format_quantity(points * seconds_per_point, "time", 1)
         step = f"loads = [{(low + above) / 2:.3g}] would halve that, about {took} of computing."
     size = section.message_bytes or config.machine.packet.packet_bytes
     unsettled = int((rows["state"] == UNSETTLED).sum())
-    ends = rows.merge(found, left_on=[*CURVE, "load"], right_on=[*CURVE, "saturates_at"])
+    ends = rows.merge(curves, left_on=[*CURVE, "load"], right_on=[*CURVE, "saturates_at"])
     return Recommendation(
-        sentence,
-        interval,
-        f"Every node sends {size:,}-byte messages in a {section.process} process; 100 % is its "
-        "injection bandwidth.",
+        text,
+        shown,
+        f"{limit} Every node sends {size:,}-byte messages in a {section.process} process; 100 % is "
+        "its injection bandwidth. Ends are the tolerance of settled points.",
         step,
         f"{unsettled} of {len(rows)} points had not settled and count as saturated."
         if unsettled
@@ -94,30 +166,39 @@ def recommend_algorithm(
     """
     fastest = rows.loc[rows.groupby("bytes")["time_s"].idxmin()].sort_values("bytes")
     small, large = fastest.iloc[0], fastest.iloc[-1]
-    reaches = (
-        f"reaches {format_quantity(large['busbw_Bps'], 'bandwidth', 3)} of bus bandwidth at "
-        f"{format_quantity(large['bytes'], 'bytes', 3)}"
-    )
-    sentence = f"{large['operation']} with {large['algorithm']} {reaches}."
+    levels = [
+        Effect(
+            str(row["algorithm"]),
+            BUS_BANDWIDTH,
+            "",
+            float(row["busbw_Bps"]),
+            sample="operation",
+            part=f"at {format_quantity(row['bytes'], 'bytes', 3)}",
+        )
+        for row in rows.to_dict("records")
+    ]
+    top = levels[[*rows.index].index(large.name)]
+    shown = f"{large['operation']} with {sentence([top])}"
     if rows["algorithm"].nunique() > 1:
-        sentence = f"Use {large['algorithm']}: it {reaches}"
         same = fastest["algorithm"] == large["algorithm"]
         since = int(fastest["bytes"][same[::-1].cummin()].min())
-        if small["algorithm"] != large["algorithm"]:
-            sentence += f"; below {format_quantity(since, 'bytes', 3)} use {small['algorithm']}"
-        sentence += "."
-    interval = "None: the network has no noise, and one operation was simulated a size."
+        shown += f" It is the fastest from {format_quantity(since, 'bytes', 3)} on"
+        small_is = small["algorithm"]
+        shown += "." if small_is == large["algorithm"] else f"; {small_is} is below that."
+    compared = ""
     if len(pairs):
         off = 100 * pairs["error"].abs().median()
-        interval = f"Measured bus bandwidths differ by {off:.2g} % (median of {len(pairs)} rows)."
+        compared = f"Measured bus bandwidths differ by {off:.2g} % (median of {len(pairs)} rows). "
     again = f"a new size takes about {format_quantity(seconds_per_point, 'time', 1)} an algorithm"
     return Recommendation(
-        sentence,
-        interval,
-        f"{large['gpus']} GPUs take part, and nothing else is on the network.",
+        shown,
+        (top,),
+        f"{compared}{large['gpus']} GPUs take part, and nothing else is on the network; one "
+        "operation was simulated a size.",
         f"Compare with nccl-tests (--measured FILE); {again}."
         if not len(pairs)
         else f"Set start and channels under [collective]; {again}.",
+        others=tuple(one for one in levels if one is not top),
     )
 
 
@@ -137,6 +218,7 @@ def write_report(
         title,
         "",
         [answer.section(), *sections],
+        command=f"netcosim curve {config_file.name}",
         config=read_text(config_file),
         seeds={"run.seed": config.run.seed},
     )

@@ -20,7 +20,8 @@ from netcosim.config.config import Config
 from netcosim.config.content import checked_config
 from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import TIME_USED, GainTrial
-from netcosim.gain.verdict import METRICS
+from netcosim.gain.verdict import METRICS, QUANTITIES
+from netcosim.report.effect import Effect
 from netcosim.report.figures.phase_map import draw_phases, verdict_legend
 from netcosim.report.figures.style import new_figure
 from netcosim.report.page import Section
@@ -157,6 +158,7 @@ class IsolationMap(Study):
 
     def _recommendation(self, rows: Sequence[Mapping[str, Any]], seconds: float) -> Recommendation:
         reference = self.requested.config.queue.policies[0]
+        effects = map_effects(rows, reference)
         pays = {
             name: sum(row["verdict"] == PAYS for row in rows if row["policy"] == name)
             for name in _names(rows)
@@ -167,17 +169,49 @@ class IsolationMap(Study):
         if open_points == len(rows):
             sentence = "Not significant: no verdict on the map is decided."
         elif pays[best]:
-            count = f"{pays[best]} of {len(POINTS) * len(METRICS)} verdicts (load, share, metric)"
-            sentence = f"Isolate jobs with {best} only where it pays, by {count}; see the map."
+            mine = [effect for effect in effects if effect.subject == best]
+            sentence = f"Isolate jobs with {best} only where it pays: {points_by_metric(mine)}."
         need = f"about {format_quantity(seconds, 'time', 1)} and more"
         return Recommendation(
             sentence,
-            f"By metric, {len(rows) - open_points} of {len(rows)} verdicts are significant.",
-            "Every job of several nodes communicates, for the share of its time on the map's axis.",
+            (),
+            f"By metric, {len(rows) - open_points} of {len(rows)} verdicts are significant. Every "
+            "job of several nodes communicates, for the share of its time on the map's axis.",
             f"{open_points} verdicts are open; a larger --minutes, {need}, decides some of them."
             if open_points
             else "Find your load and share on the map.",
+            others=tuple(effects),
         )
+
+
+def map_effects(rows: Sequence[Mapping[str, Any]], reference: str) -> list[Effect]:
+    """Return the queue's effects at all points."""
+    found = [
+        Effect.of_row(
+            row,
+            "ratio",
+            subject=str(row["policy"]),
+            quantity=QUANTITIES[row["metric"]],
+            against=reference,
+            sample="snapshot",
+            samples=int(row["snapshots"]),
+            method="queue at the measured gain, with scheduling noise",
+            part=f"at load {row['load']}, share {row['share']:g}",
+        )
+        for row in rows
+    ]
+    return [effect for effect in found if effect is not None]
+
+
+def points_by_metric(effects: Sequence[Effect]) -> str:
+    """Return at how many points each metric falls and rises, all metrics side by side."""
+    parts = []
+    for quantity in dict.fromkeys(effect.quantity for effect in effects):
+        mine = [effect for effect in effects if effect.quantity == quantity]
+        better = sum(effect.better for effect in mine)
+        worse = sum(effect.significant for effect in mine) - better
+        parts.append(f"{quantity.name} falls at {better} of {len(mine)} points, rises at {worse}")
+    return "; ".join(parts)
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:

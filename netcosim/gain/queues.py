@@ -23,7 +23,7 @@ from netcosim.runs.run_context import RunContext, run_context
 from netcosim.study.budget import TimeBudget
 from netcosim.study.study import Trial
 from netsim.errors import NetcosimError
-from queuesim.metrics import makespan_s, run_s, turnaround_s
+from queuesim.metrics import bounded_slowdown, makespan_s, run_s, turnaround_s
 from queuesim.result import QueueResult
 from queuesim.runtime import FixedRunTimes, RunTimeModel, RunTimes
 from queuesim.statistics import LEAST_SAMPLES, t_quantile
@@ -194,11 +194,12 @@ class QueueTrial(Trial):
 
 
 def metrics(schedule: QueueResult) -> dict[str, float]:
-    """Return makespan, mean turnaround and node-hours of a schedule."""
+    """Return makespan, mean turnaround and bounded slowdown, and node-hours of a schedule."""
     ran = schedule.of_those_that_ran
     return {
         "makespan": makespan_s(ran),
         "mean_turnaround": float(turnaround_s(ran).mean()),
+        "mean_slowdown": float(bounded_slowdown(ran).mean()),
         "node_hours": float((run_s(ran) * ran.allocated_nodes).sum() / 3600),
     }
 

@@ -1,4 +1,4 @@
-"""The verdict as sentences; every number of them is in a table."""
+"""The verdict: effects, and sentences that are made from them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,15 @@ from typing import Any
 
 from cosim.isolation.phases import NOT, PAYS, UNKNOWN
 from cosim.parameters import SHARES
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, overall
+from netcosim.gain.verdict import PAPERS_PERCENT, QUANTITIES, overall
+from netcosim.report.effect import Effect, change_of, joined_ends, node_hours, sentence, signed
 from netcosim.report.recommendation import Recommendation
 from netcosim.study.samples import format_more
 from netsim.units import format_quantity
-from queuesim.statistics import LEAST_SAMPLES, interval_cells
+from queuesim.statistics import LEAST_SAMPLES, Interval
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
-
-
-def interval(row: Row, name: str, form: str) -> str:
-    """Return a number with its ends: ``1.02 (0.99 to 1.05)``; nothing is ``-0.0``."""
-    value, low, high = interval_cells(row, name)
-    if low is None or high is None:
-        return f"{_rounded(value, form)} (no interval)"
-    return f"{_rounded(value, form)} ({_rounded(low, form)} to {_rounded(high, form)})"
-
-
-def _rounded(value: float, form: str) -> str:
-    text = form.format(value)
-    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def verdicts(tables: Tables) -> dict[str, str]:
@@ -41,23 +29,60 @@ def verdicts(tables: Tables) -> dict[str, str]:
     }
 
 
+def gain_effects(tables: Tables) -> dict[str, list[Effect]]:
+    """Return what isolation changes in run times, by policy."""
+    [about], found = tables["rests_on"], {}
+    for row in tables["gains"]:
+        own: dict[str, Any] = {
+            "subject": str(row["policy"]),
+            "against": str(about["reference"]),
+            "sample": "snapshot",
+            "samples": min(int(row["snapshots"]), int(row["jobs"])),
+            "method": "predictor" if row["why"] == "predicted" else "Student's t over snapshots",
+        }
+        found[own["subject"]] = [
+            Effect(quantity=QUANTITIES[name], **change_of(row, name)._asdict(), **own)
+            for name in ("gain_percent", "by_job_percent")
+        ]
+    return found
+
+
+def queue_effects(tables: Tables) -> dict[str, list[Effect]]:
+    """Return what isolation changes in the queue, by policy: all metrics side by side."""
+    [about] = tables["rests_on"]
+    found: dict[str, list[Effect]] = {str(row["policy"]): [] for row in tables["gains"]}
+    for row in (*tables["metrics"], *tables["node_hours"]):
+        of_queue = "metric" in row
+        quantity = QUANTITIES[row["metric"]] if of_queue else node_hours()
+        [gain] = [one for one in tables["gains"] if one["policy"] == row["policy"]]
+        effect = Effect.of_row(
+            row,
+            "ratio",
+            subject=str(row["policy"]),
+            quantity=quantity,
+            against=str(about["reference"]),
+            sample="bootstrap log" if of_queue else "snapshot",
+            samples=int(about["drawn_logs"] if of_queue else gain["snapshots"]),
+            method="queues at the ends of the gain, with the scatter of bootstrap logs",
+        )
+        if effect is not None:
+            found[effect.subject].append(effect)
+    return found
+
+
 def recommend(tables: Tables) -> Recommendation:
     """Return whether to isolate jobs, by the policy with the best verdict and turnaround."""
     [about] = tables["rests_on"]
     reference, words = str(about["reference"]), verdicts(tables)
+    of_queue, of_runs = queue_effects(tables), gain_effects(tables)
     metrics = {name: [m for m in tables["metrics"] if m["policy"] == name] for name in words}
     order = (PAYS, UNKNOWN, NOT)
     best = min(words, key=lambda n: (order.index(words[n]), sum(m["ratio"] for m in metrics[n])))
-    clear = [row for row in metrics[best] if row["verdict"] != UNKNOWN]
-    changes = " and ".join(map(_change, clear))
-    if not clear:
-        sentence = f"Keep {reference} for now: isolation with {best} has no significant effect."
-    elif words[best] == PAYS:
-        sentence = f"Isolate jobs with {best}: {changes} than with {reference}."
-    elif words[best] == NOT:
-        sentence = f"Keep {reference}: isolating jobs with {best} makes the {changes}."
-    else:
-        sentence = f"Isolating jobs with {best} is a trade-off against {reference}: {changes}."
+    shown = [effect for effect in of_queue[best] if effect.quantity in QUANTITIES.values()]
+    lead = {PAYS: f"Isolate jobs with {best}", NOT: f"Keep {reference}"}.get(words[best])
+    if lead is None:
+        open_ = not any(row["verdict"] != UNKNOWN for row in metrics[best])
+        lead = f"Keep {reference} for now" if open_ else f"{best} is a trade-off"
     [gain] = [row for row in tables["gains"] if row["policy"] == best]
     outside, logs = about.get("outside"), int(about["drawn_logs"])
     share = f"{100 * about['fraction']:.0f} % of their time (share: {about['share']})"
@@ -65,32 +90,21 @@ def recommend(tables: Tables) -> Recommendation:
     if gain["why"] == "predicted":
         sends = "Leave out --predict: packets then measure the gain."
     beyond = f"WARNING, outside of what the predictor was fitted on: {outside}. " if outside else ""
+    every = [effect for name in words for effect in (*of_queue[name], *of_runs[name])]
     return Recommendation(
-        sentence,
-        "; ".join(_percent_ends(row) for row in metrics[best])
-        + f" ({100 * gain['level']:g} % intervals)",
+        f"{lead}: {sentence(shown)}",
+        tuple(shown),
         f"Jobs that communicate do so for {share}; more or less of it changes the answer.",
         _as_sentence(decides(gain)) or sends,
         beyond + _scheduling_noise(logs),
         reliable=not outside and logs >= LEAST_SAMPLES,
+        others=tuple(effect for effect in every if effect not in shown),
+        level=float(gain["level"]),
     )
 
 
 def _as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def _change(row: Row) -> str:
-    percent = 100 * (row["ratio"] - 1)
-    return f"{METRICS[row['metric']]} {abs(percent):.2g} % {'shorter' if percent < 0 else 'longer'}"
-
-
-def _percent_ends(row: Row) -> str:
-    _, low, high = interval_cells(row, "ratio")
-    if low is None or high is None:
-        return f"{METRICS[row['metric']]}: no interval"
-    ends = " to ".join(_rounded(100 * (end - 1), "{:+.1f}") for end in (low, high))
-    return f"{METRICS[row['metric']]} {ends} %"
 
 
 def decides(gain: Row) -> str:
@@ -114,24 +128,23 @@ def lines_of(tables: Tables) -> list[str]:
     [about] = tables["rests_on"]
     jobs = f"{about['jobs']:,} jobs on {about['machine']}, {about['nodes']:,} nodes"
     lines, words = ["", f"{about['log']}: {jobs}"], verdicts(tables)
+    of_queue, of_runs = queue_effects(tables), gain_effects(tables)
     for gain in tables["gains"]:
-        lines.append(f"{gain['policy']}, isolation {words[str(gain['policy'])]}:")
-        lines.append(f"  run time: {format_gain(gain)}")
-        for row in tables["metrics"]:
-            if row["policy"] == gain["policy"]:
-                lines.append(f"  {format_metric(row)}")
-        for row in tables["node_hours"]:
-            if row["policy"] == gain["policy"]:
-                ratio = interval(row, "ratio", "{:.3f}")
-                lines.append(f"  node-hours: {ratio} of {about['reference']}'s")
+        name = str(gain["policy"])
+        metrics = [row for row in tables["metrics"] if row["policy"] == name]
+        lines.append(f"{name}, isolation {words[name]}:")
+        lines.append(f"  {'; '.join(e.interval() for e in of_runs[name])}: {_source(gain)}")
+        for effect in of_queue[name]:
+            row = next((m for m in metrics if QUANTITIES[m["metric"]] == effect.quantity), None)
+            lines.append(f"  {effect.interval()}{'' if row is None else _break_even(row)}")
         shares = [row for row in tables["shares"] if row["policy"] == gain["policy"]]
         if shares:
             parts = [
-                f"{_factor(row['factor'])}: {row['gain_percent']:.1f} %, {row['verdict']}"
+                f"{_factor(row['factor'])}: {signed(-row['gain_percent'])} %, {row['verdict']}"
                 for row in shares
                 if row["factor"] != 1
             ]
-            lines.append(f"  by the predictor, at {'; at '.join(parts)}")
+            lines.append(f"  run time by the predictor, at {'; at '.join(parts)}")
     return [*lines, "", rests_on(tables)]
 
 
@@ -139,37 +152,36 @@ def _factor(factor: float) -> str:
     return {0.5: "half the share", 2.0: "double the share"}.get(factor, f"{factor:g} x the share")
 
 
-def format_gain(row: Row) -> str:
-    """Format the reduction of the run time by isolation."""
-    gain = (
-        f"{interval(row, 'gain_percent', '{:.1f}')} % less by node-hours, "
-        f"{interval(row, 'by_job_percent', '{:.1f}')} by job-hours"
-    )
+def _source(row: Row) -> str:
+    """Describe what the reduction of run times was measured from."""
     level = f"{100 * row['level']:g} %"
     if row["why"] == "predicted":
-        return f"{gain}: PREDICTED without packets ({level} interval)"
-    return (
-        f"{gain}: packets at {row['snapshots']} snapshot{'' if row['snapshots'] == 1 else 's'}, "
-        f"{row['jobs']} jobs "
-        f"({level} interval; {row['why']})"
-    )
+        return f"PREDICTED without packets ({level} interval)"
+    return f"packets of {row['jobs']} jobs ({level} interval; {row['why']})"
 
 
-def format_metric(row: Row) -> str:
-    """Format a metric's ratio, its verdict, and the gain from which it would be even."""
+def _break_even(row: Row) -> str:
+    """Format a metric's verdict, the run time from which it would be even, and papers' gains."""
     even = row["break_even_percent"]
     high = row["break_even_percent_high"]
     if even is None or even != even:
-        broken = "a gain hardly changes it"
+        broken = "run times hardly change it"
     elif high is not None and high <= 0:
-        broken = "even without any gain"
+        broken = "even without shorter run times"
     else:
-        broken = f"even from a gain of {interval(row, 'break_even_percent', '{:.1f}')} %"
+        ends = change_of(row, "break_even_percent")
+        broken = f"even from run times of {_percent(ends)}"
     papers = ", ".join(
-        f"{row[f'at_{gain:g}_percent']:.3f} at {gain:g} %" for gain in PAPERS_PERCENT
+        f"{signed(100 * (row[f'at_{gain:g}_percent'] - 1))} % at -{gain:g} %"
+        for gain in PAPERS_PERCENT
     )
-    ratio = interval(row, "ratio", "{:.3f}")
-    return f"{METRICS[row['metric']]}: {ratio}, {row['verdict']}; {broken}; {papers}"
+    return f", {row['verdict']}; {broken}; {papers}"
+
+
+def _percent(found: Interval) -> str:
+    """Format a change in percent with its ends, if it has some."""
+    ends = "no interval" if found.low != found.low else joined_ends(*map(signed, found[1:]))
+    return f"{signed(found.value)} % ({ends})"
 
 
 def rests_on(tables: Tables) -> str:
@@ -182,7 +194,7 @@ def rests_on(tables: Tables) -> str:
             f"{about['share_drive']:.2f} of the node's link"
         )
     return (
-        f"It rests on: f = {about['fraction']:.2f} ({SHARES[about['share']]}){seen}; "
+        f"Setup: f = {about['fraction']:.2f} ({SHARES[about['share']]}){seen}; "
         f"{about['communicating_node_hours_percent']:.0f} % of the node-hours communicate; "
         f"nodes as {about['reference']} chooses them; {about['routing']}; node links of "
         f"{format_quantity(about['node_Bps'], 'bandwidth')}, the fabric's "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from netcosim.gain.sentences import lines_of, recommend, rests_on
+from netcosim.gain.sentences import gain_effects, lines_of, queue_effects, recommend, rests_on
 from netcosim.gain.tables import TabulatedGain
 from netcosim.gain.trial import PREDICT, TIME_USED
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT
+from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, QUANTITIES
+from netcosim.report.effect import Effect, effect_rows
 from netcosim.report.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.report.page import Section, long_table
 from netcosim.study.budget import TimeBudget
@@ -59,36 +60,37 @@ class IsolationGain(Study):
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
         """Return the answer, all sections, and the basis of the answer."""
         text = "\n\n".join([rests_on(tables), *self.requested.notes])
-        about = Section("What it rests on", text, frames["rests_on"])
+        about = Section("Setup", text, frames["rests_on"])
         sections = [
-            *(one for one in _sections(frames) if one.table is None or len(one.table)),
+            *(one for one in _sections(tables, frames) if one.table is None or len(one.table)),
             about,
         ]
         title = f"Would isolation pay? {tables['rests_on'][0]['log']}"
         return Report(title, recommend(tables), lines_of(tables), sections)
 
 
-def _sections(frames: Frames) -> list[Section]:
+def _sections(tables: Tables, frames: Frames) -> list[Section]:
+    of_queue, of_runs = (_all(f(tables)) for f in (queue_effects, gain_effects))
+    reference = str(tables["rests_on"][0]["reference"])
     return [
         Section(
             "Gain and break-even",
-            "Ratios to the reference, whose jobs run as logged, if jobs that communicate "
-            "run so many percent shorter under the isolating policy: the queue at 0, 5, 10 and "
-            "20 % and the line through these. Below 1 isolation pays. Upright band: the gain that "
-            "was measured; band around a line: scheduling noise (logs drawn "
-            "again).",
-            frames["metrics"],
-            break_even_figure(frames["curve"], frames["metrics"], frames["gains"]),
-            "Makespan and mean turnaround by gain; marks at what papers assumed.",
+            "Changes from the reference, whose jobs run as logged, if jobs that communicate "
+            "run so much shorter under the isolating policy: the queue at 0, -5, -10 and "
+            "-20 % and the line through these. Below 0 isolation pays. Upright band: the run time "
+            "that was measured; band around a line: scheduling noise (logs drawn again).",
+            effect_rows(of_queue),
+            break_even_figure(frames["curve"], frames["metrics"], frames["gains"], reference),
+            "Makespan, turnaround and slowdown by run time; marks at what papers assumed.",
         ),
         Section(
             "How much isolation reduces run times",
             "Packets of the jobs at instants of the reference's schedule, all in loops until "
             "their means hold still; mean over node-hours, Student's interval over snapshots. "
             "Intervals are corrected for repeated looks.",
-            frames["gains"],
+            effect_rows(of_runs),
         ),
-        Section("Node-hours", "Over the reference's.", frames["node_hours"]),
+        long_table("Break-even", frames["metrics"], folded=True),
         Section(
             "If jobs communicated less or more",
             "The measured gain, changed by the predictor (docs/isolation-gain.md), with "
@@ -100,7 +102,13 @@ def _sections(frames: Frames) -> list[Section]:
     ]
 
 
-def break_even_figure(curve: pd.DataFrame, metrics: pd.DataFrame, gains: pd.DataFrame) -> Figure:
+def _all(effects: Mapping[str, Sequence[Effect]]) -> list[Effect]:
+    return [effect for found in effects.values() for effect in found]
+
+
+def break_even_figure(
+    curve: pd.DataFrame, metrics: pd.DataFrame, gains: pd.DataFrame, reference: str
+) -> Figure:
     """Draw a panel a metric.
 
     Parameters
@@ -111,40 +119,43 @@ def break_even_figure(curve: pd.DataFrame, metrics: pd.DataFrame, gains: pd.Data
         Columns ``policy``, ``metric``, ``ratio`` with its ends, ``chance``.
     gains : DataFrame
         Columns ``policy``, ``gain_percent`` with its ends.
+    reference : str
+        The policy that all are compared with.
     """
     policies = list(dict.fromkeys(curve["policy"]))
     # an end that is not known is None in a table
     metrics = metrics.astype({"ratio_low": float, "ratio_high": float, "chance": float})
     gains = gains.astype({"gain_percent_low": float, "gain_percent_high": float})
     colours = policy_colours(policies)
-    figure, axes = new_figure(8.0, 3.6, 1, len(METRICS))
-    for axis, (metric, word) in zip(axes, METRICS.items(), strict=True):
-        axis.axhline(1.0, color=SOFT, linewidth=1.0)
+    figure, axes = new_figure(3.6 * len(METRICS), 3.6, 1, len(METRICS))
+    for axis, metric in zip(axes, METRICS, strict=True):
+        axis.axhline(0.0, color=SOFT, linewidth=1.0)
         for percent in PAPERS_PERCENT:
-            axis.axvline(percent, color=SOFT, linewidth=0.6, linestyle=":")
+            axis.axvline(-percent, color=SOFT, linewidth=0.6, linestyle=":")
         for name in policies:
             mine = curve[curve["policy"] == name]
-            paint, x = colours[name], mine["gain_percent"].to_numpy(float)
-            slope, at_none = np.polyfit(x, mine[metric].to_numpy(float), 1)
-            reach = np.array([0.0, max(x)])
+            paint, x = colours[name], -mine["gain_percent"].to_numpy(float)
+            y = 100 * (mine[metric].to_numpy(float) - 1)
+            slope, at_none = np.polyfit(x, y, 1)
+            reach = np.array([min(x), 0.0])
             line = at_none + slope * reach
             row = metrics[(metrics["policy"] == name) & (metrics["metric"] == metric)].iloc[0]
-            axis.plot(x, mine[metric], "o", color=paint, markersize=4, label=name)
+            axis.plot(x, y, "o", color=paint, markersize=4, label=name)
             axis.plot(reach, line, "-", color=paint, linewidth=1.0)
-            if np.isfinite(row["chance"]):
-                axis.fill_between(
-                    reach, line - row["chance"], line + row["chance"], color=paint, alpha=0.12
-                )
+            noise = 100 * row["chance"]
+            if np.isfinite(noise):
+                axis.fill_between(reach, line - noise, line + noise, color=paint, alpha=0.12)
             gain = gains[gains["policy"] == name].iloc[0]
-            ends = [gain[f"gain_percent{end}"] for end in ("_low", "_high")]
+            measured, ratio = -gain["gain_percent"], 100 * (row["ratio"] - 1)
+            ends = [-gain[f"gain_percent{end}"] for end in ("_low", "_high")]
             if all(np.isfinite(ends)):
                 axis.axvspan(*ends, color=paint, alpha=0.15, linewidth=0)
-                low, high = float(row["ratio_low"]), float(row["ratio_high"])
+                low, high = (100 * (float(row[f"ratio_{end}"]) - 1) for end in ("low", "high"))
                 if np.isfinite(low) and np.isfinite(high):
-                    axis.vlines(gain["gain_percent"], low, high, color=paint, linewidth=2.0)
-            axis.plot([gain["gain_percent"]], [row["ratio"]], "D", color=paint, markersize=6)
-        axis.set_xlabel("less run time (%)")
-        axis.set_title(f"{word} over the reference's")
+                    axis.vlines(measured, low, high, color=paint, linewidth=2.0)
+            axis.plot([measured], [ratio], "D", color=paint, markersize=6)
+        axis.set_xlabel(QUANTITIES["gain_percent"].label(reference), fontsize=8)
+        axis.set_ylabel(QUANTITIES[metric].label(reference), fontsize=8)
         grid(axis)
     axes[0].legend(frameon=False, fontsize=8)
     return figure

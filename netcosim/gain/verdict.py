@@ -9,9 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cosim.isolation.phases import UNKNOWN
+from netcosim.report.effect import MAKESPAN, SLOWDOWN, TURNAROUND, Quantity
 from queuesim.statistics import MATTERS, Interval
 
-METRICS = {"makespan": "makespan", "mean_turnaround": "mean turnaround"}
+QUANTITIES = {
+    "makespan": MAKESPAN,
+    "mean_turnaround": TURNAROUND,
+    "mean_slowdown": SLOWDOWN,
+    "gain_percent": Quantity("run time by node-hours"),
+    "by_job_percent": Quantity("run time by job-hours"),
+}
+"""By column of a table."""
+METRICS = {name: QUANTITIES[name].name for name in [*QUANTITIES][:3]}
 """By which isolation is judged; node-hours follow from the gain alone."""
 PAPERS_PERCENT = (5.0, 10.0, 20.0)
 """What papers let isolated jobs gain (Pollard et al., SC'18; Jigsaw, HPDC'21)."""
@@ -38,8 +47,8 @@ class Gain:
     jobs: int
 
     def of(self, metric: str) -> Interval:
-        """Return the gain that a metric depends on: turnaround by jobs, the makespan by work."""
-        return self.by_job if metric == "mean_turnaround" else self.gain
+        """Return the gain that a metric depends on: makespan by work, means over jobs by jobs."""
+        return self.gain if metric == "makespan" else self.by_job
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from netcosim.judge.waits import by_size
 from netcosim.runs.frames import groups
@@ -61,11 +61,11 @@ def communication_rows(pairs: pd.DataFrame, rng: NewRng, level: float = LEVEL) -
     return found
 
 
-def blocks(submit_s: pd.Series[float]) -> NDArray[np.float64]:
+def blocks(submit_s: ArrayLike) -> NDArray[np.float64]:
     """Return each job's block of submissions, (n,): days, or tenths of a shorter log."""
-    first, last = float(submit_s.min()), float(submit_s.max())
-    length_s = min(DAY_S, (last - first) / LEAST_BLOCKS) or DAY_S
-    return np.asarray(np.floor((submit_s.to_numpy(dtype=float) - first) / length_s))
+    from_first_s = np.asarray(submit_s, dtype=float) - np.min(submit_s)
+    length_s = min(DAY_S, float(from_first_s.max()) / LEAST_BLOCKS) or DAY_S
+    return np.asarray(np.floor(from_first_s / length_s))
 
 
 def queue_rows(jobs: pd.DataFrame, reference: str, rng: NewRng, level: float = LEVEL) -> RowList:

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
+from netcosim.report.effect import COMMUNICATION
 from netcosim.report.figures.panels import MarkStyle, curves, dots, grouped_bars, panels
 from netcosim.report.figures.style import INK, SOFT, grid, marker, new_figure
 
@@ -16,6 +17,7 @@ Colours = Mapping[str, str]
 """Of policies, the same in every figure."""
 
 MOST_DOTS = 3000
+CHANGE = "node_hours_change"
 _JITTER = 0.08
 
 
@@ -72,7 +74,7 @@ def communication_figure(rows: pd.DataFrame, reference: str, colours: Colours) -
         ),
         columns=2,
         size_in=(4.8, 2.5),
-        ylabel=f"change from {reference} (%)",
+        ylabel=COMMUNICATION.label(reference),
         xlabel="nodes of the job",
         title=lambda pattern: "all patterns" if pattern == "all" else str(pattern),
         share=True,
@@ -153,20 +155,20 @@ def _plain_ticks(side: Axis, low: float, high: float) -> None:
     side.set_ticks([], minor=True)
 
 
-def fraction_figure(rows: pd.DataFrame, colours: Colours) -> Figure:
-    """Draw what is saved at each communication fraction, with intervals."""
+def fraction_figure(rows: pd.DataFrame, label: str, colours: Colours) -> Figure:
+    """Draw the change of node-hours at each communication fraction, with intervals."""
     shown = rows.sort_values("communication_fraction", kind="stable")
     figure, [axis] = new_figure(7.0, 3.6)
     shown = shown.assign(percent=100 * shown["communication_fraction"].astype(float))
     styles = {name: (paint, "-") for name, paint in colours.items()}
-    curves(axis, shown, "percent", "saved_percent", "policy", marked=True, styles=styles)
+    curves(axis, shown, "percent", f"{CHANGE}_percent", "policy", marked=True, styles=styles)
     for policy in dict.fromkeys(shown["policy"]):
         mine = shown[shown["policy"] == policy]
-        low, high = (mine[f"saved_{end}_percent"].astype(float) for end in ("low", "high"))
+        low, high = (mine[f"{CHANGE}_{end}_percent"].astype(float) for end in ("low", "high"))
         axis.vlines(mine["percent"], low, high, color=colours[policy], linewidth=0.9)
     axis.axhline(0.0, color=INK, linewidth=0.8)
     axis.set_xlabel("share of their run time that jobs communicate (%)")
-    axis.set_ylabel("node-hours saved (%)")
+    axis.set_ylabel(label)
     axis.legend(frameon=False, fontsize=9)
     grid(axis)
     return figure

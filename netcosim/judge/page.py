@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,15 +18,15 @@ from netcosim.judge.figures import (
 )
 from netcosim.judge.verdict import format_score
 from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, rate_waits
+from netcosim.report.effect import Effect, effect_rows
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.page import Section
 from netsim.parameters import parameters_of
 from netsim.topologies.registry import FAMILIES
 from netsim.units import format_quantity, short_name
-from queuesim.statistics import ENDS
 
 Frames = Mapping[str, pd.DataFrame]
-COMMUNICATION, NODE_HOURS = "What placement does to communication", "What that is in node-hours"
+COMMUNICATION, NODE_HOURS = "Communication", "Run time by node-hours"
 
 
 def assumptions(requested: JudgeConfig, frames: Frames) -> str:
@@ -91,24 +91,28 @@ def _share(ends: tuple[float, float]) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
-def judge_sections(requested: JudgeConfig, frames: Frames) -> list[Section]:
+def judge_sections(
+    requested: JudgeConfig, frames: Frames, paired: Sequence[Effect]
+) -> list[Section]:
     """Return the sections of the page, figures drawn.
 
     Parameters
     ----------
     frames : mapping of str to DataFrame
         The judge's tables.
+    paired : sequence of Effect
+        Change of node-hours by each policy.
     """
     reference = requested.config.reference.get("policy", requested.config.queue.policies[0])
     colours = policy_colours([*requested.config.queue.policies, reference])
     sections = [
         _waits(requested, frames, colours),
-        Section("What is assumed", assumptions(requested, frames)),
-        *_communication(frames, reference, colours),
+        Section("Assumptions", assumptions(requested, frames)),
+        *_communication(frames, reference, paired, colours),
         _waiting(requested, frames, reference),
         *_changes(frames, colours),
         *_score(frames, reference, colours),
-        *_fractions(frames, colours),
+        *_fractions(frames, paired, colours),
         _what_ran(frames),
     ]
     for name in requested.config.run.observables:
@@ -145,12 +149,12 @@ def _row(row: pd.Series[Any]) -> dict[str, Any]:
     return {str(k): None if v is None or v != v else v for k, v in row.items()}
 
 
-def _communication(frames: Frames, reference: str, colours: Colours) -> list[Section]:
+def _communication(
+    frames: Frames, reference: str, paired: Sequence[Effect], colours: Colours
+) -> list[Section]:
     if "communication" not in frames or not len(frames["communication"]):
         return [Section(COMMUNICATION, "No job of several nodes ran at any of the snapshots.")]
     rows = frames["communication"]
-    ends = {f"taken_off_percent{end}": f"saved{end}_percent" for end in ENDS}
-    paired = frames["paired"][["policy", "jobs", *ends]].rename(columns=ends)
     return [
         Section(
             COMMUNICATION,
@@ -165,16 +169,16 @@ def _communication(frames: Frames, reference: str, colours: Colours) -> list[Sec
         ),
         Section(
             NODE_HOURS,
-            "Run time saved, computing and all, jobs weighed by their nodes at instants of equal "
-            "work: the share of the machine that the setting gives back.",
-            paired,
+            "Change of run time, computing and all, jobs weighed by their nodes at instants of "
+            "equal work; minus: the share of the machine that the setting gives back.",
+            effect_rows(paired),
         ),
     ]
 
 
 def _waiting(requested: JudgeConfig, frames: Frames, reference: str) -> Section:
     return Section(
-        "What placement does to waiting",
+        "Waits",
         "The full queue under each policy. First with the run times of the log: what it costs to "
         "wait for a placement. Then with run times fed back (run-time model "
         f"{requested.config.queue.run_time_model}; {reference} has those of the log): faster "
@@ -237,9 +241,9 @@ def _score(frames: Frames, reference: str, colours: Colours) -> list[Section]:
     ]
 
 
-def _fractions(frames: Frames, colours: Colours) -> list[Section]:
+def _fractions(frames: Frames, paired: Sequence[Effect], colours: Colours) -> list[Section]:
     rows = frames.get("fraction")
-    if rows is None or not len(rows):
+    if rows is None or not len(rows) or not paired:
         return []
     cells = zip(rows["communication_fraction"], rows["assumed"], strict=True)
     shares = [f"{100 * f:g} %{' (assumed above)' if assumed else ''}" for f, assumed in cells]
@@ -250,7 +254,7 @@ def _fractions(frames: Frames, colours: Colours) -> list[Section]:
             "(the one assumed above: in the mean); waits with run times fed back from these "
             "packets.",
             rows.assign(communication_fraction=shares).drop(columns="assumed"),
-            fraction_figure(rows, colours),
+            fraction_figure(rows, paired[0].quantity.label(paired[0].against), colours),
         )
     ]
 

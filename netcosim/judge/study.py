@@ -11,7 +11,7 @@ from typing import ClassVar
 from netcosim.judge.config import JudgeConfig
 from netcosim.judge.page import COMMUNICATION, NODE_HOURS, judge_sections
 from netcosim.judge.trial import FRACTION, JudgeTrial
-from netcosim.judge.verdict import details, recommend
+from netcosim.judge.verdict import details, paired_effects, recommend
 from netcosim.judge.waits import rate_waits
 from netcosim.report.figures.files import write_section_figures
 from netcosim.report.page import Section
@@ -48,23 +48,25 @@ class Judge(Study):
         lines = [*details(tables), *notes]
         log = tables["machine_and_jobs"][0]["log"]
         run = self.requested.config.run
-        answer = recommend(tables, trusted, run.snapshots, seconds, assumed=self.requested.assumed)
+        answer = recommend(
+            tables, trusted, seconds, assumed=self.requested.assumed, level=run.confidence
+        )
         sections = [
             Section("Policy by policy", "\n\n".join(lines)),
-            *judge_sections(self.requested, frames),
+            *judge_sections(self.requested, frames, paired_effects(tables)),
         ]
         by_title = {section.title: section for section in sections}
         main = [replace(by_title[COMMUNICATION], table=None)]
         main += [by_title[NODE_HOURS]] if NODE_HOURS in by_title else []
         return Report(f"Does the topology setting pay? {log}", answer, lines, sections, main)
 
-    def export(self, out: Path, frames: Frames, report: Report) -> str:
+    def export(self, out: Path, frames: Frames, report: Report) -> dict[str, Path]:
         """Write the config, a CSV file a table and the figures."""
         tables, figures = out / TABLES_FOLDER, out / FIGURES_FOLDER
         write_text_atomically(out / CONFIG_FILE, self.requested.text)
         write_tables(tables, frames)
         write_section_figures(report.sections, figures, "svg")
-        return f"tables: {tables}; figures: {figures}"
+        return {"tables": tables, "figures": figures}
 
     def next_step(self, out: Path, tables: Tables) -> str:
         """Return the command that runs the judge again."""

@@ -20,9 +20,17 @@ import pandas as pd
 from cosim.measuring.tasks import PrefixedRunner
 from cosim.run_times.measured_times import Measured
 from netcosim.config.config import Config
-from netcosim.judge.changes import changes_of, communication_rows, gain_rows, most_rows, queue_rows
+from netcosim.judge.changes import (
+    blocks,
+    changes_of,
+    communication_rows,
+    gain_rows,
+    most_rows,
+    queue_rows,
+)
 from netcosim.judge.score import placement_rows, score_rows
 from netcosim.judge.waits import reproduced, waits_by_size
+from netcosim.report.effect import change_of
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.run_context import RunContext, run_context
@@ -36,6 +44,7 @@ from queuesim.metrics import wait_s
 from queuesim.observables.locality import locality
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel
+from queuesim.statistics import interval_columns
 
 ONE_NODE = "one node"
 """The pattern of jobs that send nothing over the network."""
@@ -190,7 +199,6 @@ def fraction_rows(
     for row in paired:
         name = str(row["policy"])
         ratio = ratios[name]
-        ends = ("", "_low", "_high")
         waits = {n: float(wait_s(schedules[n]).mean()) for n in (name, reference) if n in schedules}
         rows.append(
             {
@@ -200,7 +208,7 @@ def fraction_rows(
                 "communication_ratio": ratio.ratio,
                 "communication_ratio_low": ratio.low,
                 "communication_ratio_high": ratio.high,
-                **{f"saved{end}_percent": row[f"taken_off_percent{end}"] for end in ends},
+                **interval_columns("node_hours_change", change_of(row), "_percent"),
                 "mean_wait_s": waits.get(name),
                 "reference_mean_wait_s": waits.get(reference),
             }
@@ -314,6 +322,9 @@ def _about(context: RunContext) -> dict[str, object]:
         "routing": context.machine.routing.name,
         "log": jobs.name,
         "jobs": len(jobs),
+        "counts": "node" if topology.scale_up is None else "GPU",
+        "snapshots": context.config.run.snapshots,
+        "blocks": len(np.unique(blocks(jobs.submit_s))),
         "jobs_of_several_nodes": int(several.sum()),
         "their_node_hours_percent": float(100 * node_s[several].sum() / node_s.sum()),
         "largest_job_nodes": int(jobs.n_nodes.max()),

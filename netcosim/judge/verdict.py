@@ -1,4 +1,4 @@
-"""The judge's verdict as sentences; every number of them is in a table."""
+"""The judge's verdict: effects, and sentences that are made from them."""
 
 from __future__ import annotations
 
@@ -7,109 +7,105 @@ from typing import Any
 
 from netcosim.judge.score import describe_score
 from netcosim.judge.waits import BADLY, EXACTLY, WELL
-from netcosim.report.recommendation import Recommendation, format_duration, number
-from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
-from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL, Ends, Interval, interval_cells
+from netcosim.report.effect import (
+    COMMUNICATION,
+    TURNAROUND,
+    WAIT,
+    Effect,
+    best,
+    change_of,
+    format_duration,
+    node_hours,
+    number,
+    sentence,
+    use,
+)
+from netcosim.report.recommendation import Recommendation, deciding
+from queuesim.statistics import LEAST_SAMPLES
 
-MANY_PERCENT = 100.0
-"""A time that is at least twice as long is printed as a multiple."""
 RELIABLE = (EXACTLY, WELL)
 """Ratings of the simulated queue with which its waits can be relied on."""
 
 REPLAY = "replay"
 """The policy that places jobs as the log has them."""
-SAVED = "taken_off_percent"
-"""Column with the node-hours that a policy saves."""
 
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
 
 
-def off_percent(row: Row, name: str) -> Ends:
-    """Return how much less than the reference in percent: the mean and the ends, low to high."""
-    value, low, high = interval_cells(row, name)
-    if low is None or high is None:
-        return 100 * (1 - value), None, None
-    return 100 * (1 - value), 100 * (1 - high), 100 * (1 - low)
+def paired_effects(tables: Tables) -> list[Effect]:
+    """Return each policy's change of node-hours."""
+    reference, about = str(tables["queue"][0]["policy"]), tables["machine_and_jobs"][0]
+    quantity = node_hours(str(about["counts"]))
+    return [
+        Effect(
+            str(row["policy"]), quantity, reference, *change_of(row), **_of_snapshots(row, about)
+        )
+        for row in tables.get("paired", ())
+    ]
 
 
-def format_change(found: Ends, what: str, less: str, more: str) -> str:
-    """Describe a change.
-
-    Parameters
-    ----------
-    found : Ends
-        Percent less than under the reference
-    what : str
-        Of what: "communication".
-    less, more : str
-        Sentences with a place for the percentage: "shortens communication by {}".
-    """
-    value, low, high = found
-    if low is None or high is None:
-        return f"changes {what} by {_signed(-value)} % ({NO_INTERVAL})"
-    if low == high == 0:
-        return f"leaves {what} as it is"
-    if low <= 0 <= high:
-        ends = f"{_signed(-high)} to {_signed(-low)}"
-        return f"does not change {what} significantly ({_signed(-value)} %, {ends})"
-    if value > 0:
-        return f"{less.format(number(value) + ' %')} ({number(low)} to {number(high)})"
-    return f"{more.format(number(-value) + ' %')} ({number(-high)} to {number(-low)})"
+def _of_snapshots(row: Row, about: Row) -> dict[str, Any]:
+    # few jobs that are seen often are few samples
+    jobs = min(int(row.get("jobs", about["snapshots"])), int(about["jobs_of_several_nodes"]))
+    samples = min(int(about["snapshots"]), jobs)
+    return {"sample": "snapshot", "samples": samples, "method": "bootstrap of whole snapshots"}
 
 
-def _signed(value: float) -> str:
-    return f"+{number(value)}" if value > 0 else number(value)
+def effects_of(tables: Tables) -> dict[str, list[Effect]]:
+    """Return the effects of each policy but the reference, node-hours first: they are the cost."""
+    about = tables["machine_and_jobs"][0]
+    reference, *others = tables["queue"]
+    against = str(reference["policy"])
+    found: dict[str, list[Effect]] = {str(row["policy"]): [] for row in others}
+    for effect in paired_effects(tables):
+        found[effect.subject].append(effect)
+    for row in tables.get("communication", ()):
+        parts = ("" if row[key] == "all" else f"{row[key]}{of}" for key, of in _PARTS)
+        one = Effect.of_row(
+            row,
+            "communication_ratio",
+            subject=str(row["policy"]),
+            quantity=COMMUNICATION,
+            against=against,
+            part=" on ".join(filter(None, parts)),
+            **_of_snapshots(row, about),
+        )
+        if one is not None and row["policy"] != against:
+            found[one.subject].append(one)
+    days = {"sample": "block of submissions", "samples": about["blocks"], "method": "bootstrap"}
+    for row in others:
+        for name, quantity in (("wait", WAIT), ("turnaround", TURNAROUND)):
+            if row.get(f"mean_{name}_s") is None:
+                continue
+            before, after = (float(one[f"mean_{name}_s"]) for one in (reference, row))
+            own: dict[str, Any] = {"subject": str(row["policy"]), "quantity": quantity, **days}
+            levels = (before, after)
+            changed = Effect.of_row(row, f"{name}_ratio", against=against, levels=levels, **own)
+            level = Effect(against="" if after else against, value=after, **own)
+            found[str(row["policy"])].append(changed or level)
+    return found
+
+
+_PARTS = (("pattern", ""), ("nodes", " nodes"))
+"""Columns that a row of communication is of a part by."""
 
 
 def format_policy(policy: str, tables: Tables, waits: bool) -> str:
     """Describe in one sentence what a policy changes against the reference.
 
-    Node-hours come first: they are the cost of a setting. Waits are left out where they cannot
-    be relied on.
+    Waits are left out where they cannot be relied on.
     """
-    parts = []
-    for row in tables.get("paired", ()):
-        if row["policy"] == policy:
-            less, more = "saves {} of the node-hours", "costs {} more node-hours"
-            saved = interval_cells(row, SAVED)
-            parts.append(format_change(saved, "node-hours", less, more))
-    for row in tables.get("communication", ()):
-        if (row["policy"], row["pattern"], row["nodes"]) == (policy, "all", "all"):
-            parts.append(_timed(off_percent(row, "communication_ratio"), "communication"))
-    if not parts:
-        parts.append("no communication was measured: no job of several nodes ran at any snapshot")
-    if waits:
-        parts.append(_format_waits(policy, tables))
-    return f"{policy} {'; '.join(parts)}."
-
-
-def _format_waits(policy: str, tables: Tables) -> str:
-    [row] = [row for row in tables["queue"] if row["policy"] == policy]
-    if row["wait_ratio"] is None:
-        waits = float(row["mean_wait_s"])
-        return (
-            "no job waits under either"
-            if waits == 0
-            else f"{format_duration(waits)} of mean wait, none before"
-        )
-    before, after = (
-        format_duration(tables["queue"][0]["mean_wait_s"]),
-        format_duration(row["mean_wait_s"]),
-    )
-    return f"{_timed(off_percent(row, 'wait_ratio'), 'the mean wait')}, {before} to {after}"
-
-
-def _timed(found: Ends, what: str) -> str:
-    value, low, high = found
-    if low is not None and high is not None and high < 0 and value <= -MANY_PERCENT:
-        times = [number(1 - end / 100) for end in (value, high, low)]
-        return f"makes {what} {times[0]} times as long ({times[1]} to {times[2]})"
-    return format_change(found, what, f"shortens {what} by {{}}", f"lengthens {what} by {{}}")
+    effects = [e for e in effects_of(tables)[policy] if not e.part and e.quantity != TURNAROUND]
+    shown = [e for e in effects if waits or e.quantity != WAIT]
+    if any(effect.quantity != WAIT for effect in shown):
+        return sentence(shown)
+    none = "no communication was measured: no job of several nodes ran at any snapshot"
+    return f"{policy}: {none}.{f' {sentence(shown)}' if shown else ''}"
 
 
 def recommend(
-    tables: Tables, trusted: str, snapshots: int, seconds: float, *, assumed: bool
+    tables: Tables, trusted: str, seconds: float, *, assumed: bool, level: float = 0.95
 ) -> Recommendation:
     """Return which policy to use, by node-hours; waits count only where they are reliable.
 
@@ -121,56 +117,40 @@ def recommend(
         That all of it took.
     assumed : bool
         Whether the judge assumes what jobs send.
+    level : float
+        Confidence of the intervals.
     """
-    reference = str(tables["queue"][0]["policy"])
-    known = {
-        str(row["policy"]): Interval(*interval_cells(row, SAVED))  # type: ignore[arg-type]
-        for row in tables.get("paired", ())
-        if row[f"{SAVED}_low"] is not None
-    }
-    ends = [f"{name} {_ends(saved)} %" for name, saved in known.items()]
-    if best := _best(known):
-        ends = [f"{_ends(known[best])} % of the node-hours"]
+    paired = paired_effects(tables)
+    chosen = best(paired)
+    shown = (chosen,) if chosen else tuple(paired)
+    every = (effect for found in effects_of(tables).values() for effect in found)
     return Recommendation(
-        _sentence(reference, known, tables),
-        f"{'; '.join(ends)} (95 %), from {snapshots} snapshots." if known else "",
+        _sentence(chosen, paired, tables),
+        shown,
         _condition(tables, assumed),
-        _next_step(known, snapshots, seconds),
+        _next_step(paired, int(tables["machine_and_jobs"][0]["snapshots"]), seconds),
         trusted,
+        others=tuple(effect for effect in every if effect not in shown),
+        level=level,
     )
 
 
-def _sentence(reference: str, known: Mapping[str, Interval], tables: Tables) -> str:
-    if not known:
+def _sentence(chosen: Effect | None, paired: Sequence[Effect], tables: Tables) -> str:
+    reference = str(tables["queue"][0]["policy"])
+    if not any(effect.has_interval for effect in paired):
         return f"No policy can be compared with {reference} yet."
+    if chosen is not None:
+        [wait] = [e for e in effects_of(tables)[chosen.subject] if e.quantity == WAIT]
+        longer = (wait.significant and not wait.better) or not wait.against
+        if longer and tables["reproduced"][0]["reproduces"] in RELIABLE:
+            return f"{sentence([chosen, wait])[:-1]}: weigh one against the other."
+        return use(chosen)
     keep = "Keep the present placement" if reference == REPLAY else f"Keep {reference}"
-    if best := _best(known):
-        saved = f"saves {number(known[best].value)} % of the node-hours compared with {reference}"
-        if waits := _longer_waits(best, tables):
-            return f"{best} {saved}, but {waits}: weigh one against the other."
-        return f"Use {best}: it {saved}."
-    worse = [name for name, saved in known.items() if saved.high < 0]
+    name = paired[0].quantity.name
+    worse = [sentence([effect]) for effect in paired if effect.significant]
     if not worse:
-        return f"{keep}: no other policy changes node-hours significantly."
-    costs = ", ".join(f"{name} costs {number(-known[name].value)} % more" for name in worse)
-    return f"{keep}: no other policy saves node-hours; {costs}."
-
-
-def _best(known: Mapping[str, Interval]) -> str:
-    """Return the policy that saves most node-hours, of those that save some significantly."""
-    better = [name for name, saved in known.items() if saved.low > 0]
-    return max(better, key=lambda name: known[name].value, default="")
-
-
-def _longer_waits(policy: str, tables: Tables) -> str:
-    """Return by how much waits are longer, where they can be relied on and are so significantly."""
-    if tables["reproduced"][0]["reproduces"] not in RELIABLE:
-        return ""
-    return _format_waits(policy, tables) if _direction(policy, tables) == "longer" else ""
-
-
-def _ends(found: Interval) -> str:
-    return f"{number(found.low)} to {number(found.high)}"
+        return f"{keep}: no other policy changes {name} significantly."
+    return f"{keep}: no other policy reduces {name}. {' '.join(worse)}"
 
 
 def _condition(tables: Tables, assumed: bool) -> str:
@@ -181,24 +161,15 @@ def _condition(tables: Tables, assumed: bool) -> str:
     return f"Jobs communicate as the config has it{share}; all savings scale with that."
 
 
-def _next_step(known: Mapping[str, Interval], snapshots: int, seconds: float) -> str:
-    if not known:
+def _next_step(paired: Sequence[Effect], snapshots: int, seconds: float) -> str:
+    if not any(effect.has_interval for effect in paired):
         return f"An interval needs {LEAST_SAMPLES} snapshots and jobs (--snapshots, --first-jobs)."
-    ratios = {name: Interval(*(1 - x / 100 for x in saved)) for name, saved in known.items()}
-    needs = {
-        name: samples_to_decide(Interval(value, *sorted(ends)), snapshots)
-        for name, (value, *ends) in ratios.items()
-        if known[name].low <= 0 <= known[name].high
-    }
     # other instants are measured if there are more of them, so all are measured again
-    more = more_to_decide(needs.values(), snapshots)
-    if more is not None:
-        total = snapshots + more
-        took = format_more(more, "snapshot", seconds * total / snapshots)
-        easiest = min(needs, key=lambda name: needs[name])
-        return f"{took}, on {easiest}: --snapshots {total}."
-    if needs and not _best(known):
-        most = max(max(abs(known[name].low), abs(known[name].high)) for name in needs)
+    if (more := deciding(paired, snapshots, seconds)) is not None:
+        return f"{more[1]}: --snapshots {snapshots + more[0]}."
+    open_ = [e for e in paired if e.has_interval and not e.significant]
+    if open_ and best(paired) is None:
+        most = max(abs(end) for effect in open_ for end in (effect.low, effect.high))
         return f"More snapshots would hardly decide: any difference is below {number(most)} %."
     again = f"about {format_duration(seconds)}"
     return f"Set what your jobs send, [[communication.mix]] in judge.toml; judge again, {again}."
@@ -223,13 +194,12 @@ def details(tables: Tables) -> list[str]:
 
 def _direction(policy: str, tables: Tables) -> str:
     """Return whether a policy shortens or lengthens the mean wait, without by how much."""
-    [row] = [row for row in tables["queue"] if row["policy"] == policy]
-    if row["wait_ratio"] is None:
-        return "unchanged" if row["mean_wait_s"] == 0 else "longer"
-    ratio, low, high = interval_cells(row, "wait_ratio")
-    if low is None or high is None or low <= 1 <= high:
-        return "not significant"
-    return "shorter" if ratio < 1 else "longer"
+    [wait] = [effect for effect in effects_of(tables)[policy] if effect.quantity == WAIT]
+    if not wait.against:
+        return "longer"
+    if not wait.has_interval and wait.value == 0:
+        return "unchanged"
+    return ("shorter" if wait.better else "longer") if wait.significant else "not significant"
 
 
 def format_score(row: Row) -> str:

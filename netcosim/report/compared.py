@@ -1,26 +1,39 @@
 """Policies compared at every point of a sweep: means with intervals, and which is best where.
 
-Repetitions (other seeds, the same config) are samples. With five or more the interval is Student's
-t around their mean, cut at what is possible; policies are compared repetition by repetition, for
-they have the same jobs in each, and one is better where the t interval of the mean difference
-excludes 0. Two to four repetitions have no interval. With one repetition the interval is the
-measurement's own, if it has one, and one policy is better where intervals do not overlap.
+Repetitions (the same config with other draws) are samples, and equal ones are one sample. With
+five or more the interval is Student's t around their mean, cut at what is possible; policies are
+compared repetition by repetition, for they have the same jobs in each. Repetitions that redraw
+blocks of a log show how much one log's result scatters: the interval is that of the block
+bootstrap. Two to four samples have no interval. With one sample the interval is the measurement's
+own, if it has one, and one policy is better where intervals do not overlap.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from netcosim.report.effect import (
+    COMMUNICATION,
+    MAKESPAN,
+    SLOWDOWN,
+    TURNAROUND,
+    UTILISATION,
+    WAIT,
+    Effect,
+    Quantity,
+    distinct,
+)
 from netcosim.report.swept import Cell, Repetition, Swept
-from queuesim.statistics import Interval, t_interval
+from queuesim.statistics import LEAST_SAMPLES, Interval, interval_of_redrawn, t_interval
+from workloads.drawn import LEAST_BLOCKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Method = Literal["repetitions", "measurement", "none"]
+Method = Literal["repetitions", "blocks", "measurement", "none"]
 State = Literal["significant", "not significant", "no interval", "alone"]
 """One is best; intervals overlap; no intervals, so the least value alone is known; one policy."""
 
@@ -32,13 +45,17 @@ class Metric:
     column: str
     """Of the table of policies."""
     title: str
+    quantity: Quantity
     unit: Literal["ratio", "time", "percent", "number"]
-    most_wins: bool = False
-    """Whether more is better."""
     ends: tuple[str, ...] = ()
     """Columns of the measurement's own interval, or none."""
     possible: tuple[float, float] = (0.0, math.inf)
     """The least and the most that its mean can be."""
+
+    @property
+    def most_wins(self) -> bool:
+        """Whether more is better."""
+        return self.quantity.more_is_better
 
     @property
     def sign(self) -> float:
@@ -50,14 +67,17 @@ METRICS = (
     Metric(
         "communication_ratio",
         "Communication time",
+        COMMUNICATION,
         "ratio",
         ends=("communication_ratio_low", "communication_ratio_high"),
     ),
-    Metric("mean_wait_s", "Wait", "time"),
-    Metric("mean_turnaround_s", "Turnaround", "time"),
-    Metric("mean_bounded_slowdown", "Bounded slowdown", "number", possible=(1.0, math.inf)),
-    Metric("utilisation", "Utilisation", "percent", most_wins=True, possible=(0.0, 1.0)),
-    Metric("makespan_s", "Makespan", "time"),
+    Metric("mean_wait_s", "Wait", WAIT, "time"),
+    Metric("mean_turnaround_s", "Turnaround", TURNAROUND, "time"),
+    Metric(
+        "mean_bounded_slowdown", "Bounded slowdown", SLOWDOWN, "number", possible=(1.0, math.inf)
+    ),
+    Metric("utilisation", "Utilisation", UTILISATION, "percent", possible=(0.0, 1.0)),
+    Metric("makespan_s", "Makespan", MAKESPAN, "time"),
 )
 
 
@@ -70,6 +90,11 @@ class Estimate:
     method: Method
     """What the interval goes over."""
     samples: Mapping[Repetition, float] = field(default_factory=dict)
+    """Different repetitions only."""
+    redrawn: frozenset[Repetition] = frozenset()
+    """Those on blocks of the log."""
+    snapshots: int = LEAST_SAMPLES
+    """Of the measurement's own interval; as many as it needs if not known."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +117,10 @@ class Compared:
     """Those that the table has numbers for."""
     estimates: Mapping[tuple[str, Cell, str], Estimate]
     """Mapping of (column, cell, policy) to Estimate."""
+    equal: int = 0
+    """Repetitions that gave what another one had given, most of all cells."""
+    over_log: bool = False
+    """Whether the jobs are those of a log."""
 
     def cells(self) -> list[Cell]:
         """Return every cell that has a point, in order."""
@@ -111,53 +140,110 @@ class Compared:
         return best_of(metric, self.at(metric, cell))
 
 
-def compare(frame: pd.DataFrame, points: Swept) -> Compared:
+def compare(
+    frame: pd.DataFrame, points: Swept, configs: Mapping[str, Mapping[str, object]] | None = None
+) -> Compared:
     """Estimate all metrics at all cells.
 
     Parameters
     ----------
     frame : DataFrame
         The table of policies of all points, with ``point`` and ``policy``.
+    configs : mapping, optional
+        Config of each point: which repetitions redraw a log, and how many snapshots there are.
     """
-    rows = frame.to_dict("records")
+    rows = [{str(c): v for c, v in row.items()} for row in frame.to_dict("records")]
     metrics = tuple(m for m in METRICS if any(_finite(row.get(m.column)) for row in rows))
-    samples: dict[tuple[str, Cell, str], dict[Repetition, float]] = {}
-    own: dict[tuple[str, Cell, str], tuple[float, float]] = {}
+    runs: dict[Cell, dict[str, dict[str, dict[str, object]]]] = {}
     for row in rows:
-        cell, repetition = points.cells[str(row["point"])], points.repetitions[str(row["point"])]
+        key = str(row["point"])
+        of_point = runs.setdefault(points.cells[key], {}).setdefault(key, {})
+        of_point[str(row["policy"])] = row
+    sampled = {key: _sampled((configs or {}).get(key, {})) for key in points.cells}
+    estimates, equal = {}, 0
+    for cell, by_point in runs.items():
+        # points that differ in nothing but a repetition share a place
+        names = {key: (*points.repetitions[key], i) for i, key in enumerate(by_point)}
+        if len({points.repetitions[key] for key in by_point}) == len(by_point):
+            names = {key: points.repetitions[key] for key in by_point}
+        values = {key: _values(found, metrics) for key, found in by_point.items()}
+        different = {repr(values[key]): key for key in reversed(by_point)}.values()
+        equal = max(equal, len(values) - len(different))
+        kept = [key for key in by_point if key in set(different)]
+        redrawn = frozenset(names[key] for key in kept if sampled[key].redrawn)
         for metric in metrics:
-            value = row.get(metric.column)
-            if not _finite(value):
-                continue
-            at = (metric.column, cell, str(row["policy"]))
-            # points that differ in nothing but a repetition share a place
-            mine = samples.setdefault(at, {})
-            again = repetition if repetition not in mine else (*repetition, len(mine))
-            mine[again] = float(str(value))
-            ends = [row.get(end) for end in metric.ends]
-            if ends and all(map(_finite, ends)):
-                low, high = (float(str(end)) for end in ends)
-                own[at] = (low, high)
-    by_column = {metric.column: metric for metric in metrics}
-    return Compared(
-        points,
-        tuple(dict.fromkeys(str(row["policy"]) for row in rows)),
-        metrics,
-        {at: _estimate(found, own.get(at), by_column[at[0]]) for at, found in samples.items()},
-    )
+            for policy, row in by_point[kept[0]].items():
+                at = (metric.column, policy)
+                samples = {names[key]: values[key][at] for key in kept if at in values[key]}
+                if samples:
+                    estimates[metric.column, cell, policy] = _estimate(
+                        samples, _own(row, metric), metric, redrawn, sampled[kept[0]].snapshots
+                    )
+    policies = tuple(dict.fromkeys(str(row["policy"]) for row in rows))
+    over_log = any(one.over_log for one in sampled.values())
+    return Compared(points, policies, metrics, estimates, equal, over_log)
+
+
+class _Sampled(NamedTuple):
+    """What a point samples."""
+
+    over_log: bool
+    redrawn: bool
+    """Whether its jobs are redrawn blocks of a log."""
+    snapshots: int
+
+
+def _sampled(config: Mapping[str, object]) -> _Sampled:
+    work, run = (config.get(name) for name in ("workload", "run"))
+    over_log = isinstance(work, Mapping) and work.get("log") is not None
+    if not isinstance(run, Mapping):
+        return _Sampled(over_log, False, LEAST_SAMPLES)
+    again = over_log and bool(run.get("repetition")) and bool(run.get("redraw_log", True))
+    return _Sampled(over_log, again, int(run.get("snapshots") or LEAST_SAMPLES))
+
+
+def _values(
+    found: Mapping[str, Mapping[str, object]], metrics: Sequence[Metric]
+) -> dict[tuple[str, str], float]:
+    """Return the values of a point by metric and policy."""
+    return {
+        (metric.column, policy): float(str(row[metric.column]))
+        for policy, row in found.items()
+        for metric in metrics
+        if _finite(row.get(metric.column))
+    }
+
+
+def _own(row: Mapping[str, object], metric: Metric) -> tuple[float, float] | None:
+    """Return the measurement's own interval of a metric, if a row has one."""
+    ends = [row.get(end) for end in metric.ends]
+    if not ends or not all(map(_finite, ends)):
+        return None
+    low, high = (float(str(end)) for end in ends)
+    return low, high
 
 
 def _estimate(
-    samples: Mapping[Repetition, float], own: tuple[float, float] | None, metric: Metric
+    samples: Mapping[Repetition, float],
+    own: tuple[float, float] | None,
+    metric: Metric,
+    redrawn: frozenset[Repetition],
+    snapshots: int,
 ) -> Estimate:
-    values = list(samples.values())
-    if len(values) > 1:
-        found = t_interval(values)
-        method: Method = "none" if math.isnan(found.low) else "repetitions"
-        return Estimate(found.within(*metric.possible), method, samples)
-    if own is not None:
-        return Estimate(Interval(values[0], *own), "measurement", samples)
-    return Estimate(Interval(values[0], math.nan, math.nan), "none", samples)
+    method: Method = "none"
+    found = Interval(sum(samples.values()) / len(samples), math.nan, math.nan)
+    if again := [value for r, value in samples.items() if r in redrawn]:
+        # of the log itself, or the mean of its redrawn ones where it was not run
+        logged = [value for r, value in samples.items() if r not in redrawn] or again
+        found = interval_of_redrawn(sum(logged) / len(logged), again, LEAST_BLOCKS)
+        method = "blocks"
+    elif distinct(samples.values()) > 1:
+        found, method = t_interval(list(samples.values())), "repetitions"
+    elif own is not None and len(samples) == 1:
+        found, method = Interval(found.value, *own), "measurement"
+    if math.isnan(found.low):
+        method = "none"
+    return Estimate(found.within(*metric.possible), method, samples, redrawn, snapshots)
 
 
 def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
@@ -167,49 +253,60 @@ def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
     leader = min(found, key=lambda policy: metric.sign * found[policy].interval.value)
     if len(found) == 1:
         return Best("alone", leader)
-    verdicts = [_beats(metric, found[leader], found[rival]) for rival in found if rival != leader]
-    if False in verdicts:
-        return Best("not significant", leader)
-    return Best("no interval" if None in verdicts else "significant", leader)
+    against = [
+        change(metric, leader, found[leader], rival, found[rival])
+        for rival in found
+        if rival != leader
+    ]
+    open_ = [effect for effect in against if not effect.better]
+    if any(effect.has_interval or effect.value == 0 for effect in open_):
+        return Best("not significant", leader)  # a tie names no policy
+    return Best("no interval" if open_ else "significant", leader)
 
 
-def _beats(metric: Metric, mine: Estimate, other: Estimate) -> bool | None:
-    """Return whether one is better than another; None where neither has an interval."""
-    shared = [r for r in mine.samples if r in other.samples]
-    if len(shared) > 1:
-        differences = [metric.sign * (other.samples[r] - mine.samples[r]) for r in shared]
-        less = t_interval(differences)
-        if math.isnan(less.low):
-            return None if any(differences) else False  # a tie names no policy
-        return less.low > 0
-    low, high = mine.interval[1:], other.interval[1:]
-    if not all(map(math.isfinite, (*low, *high))):
-        return None
-    return (
-        mine.interval.high < other.interval.low
-        if metric.sign > 0
-        else (mine.interval.low > other.interval.high)
-    )
+def change(
+    metric: Metric, policy: str, mine: Estimate, against: str, reference: Estimate
+) -> Effect:
+    """Return a policy's change of a metric from another policy's.
 
-
-def gain_percent(mine: Estimate, reference: Estimate) -> Interval:
-    """Return how much less than the reference, in percent of the reference's mean.
-
-    The interval is of the mean difference over repetitions that both have, so it excludes 0 where
-    `best_of` finds one better, and ends at 100 %: no metric is below 0. With one repetition it is
-    the measurement's own if the reference's value is fixed, else there is none.
+    Of repetitions that both have, the interval is of the mean difference; on blocks of a log, of
+    the ratio. With one repetition it has the ends of both measurements, so it excludes 0 where
+    these do not overlap. No metric is below 0, so none falls by more than 100 %.
     """
-    unknown = Interval(math.nan, math.nan, math.nan)
     shared = [r for r in mine.samples if r in reference.samples]
-    if len(shared) > 1:
+    redrawn = frozenset(r for r in shared if r in mine.redrawn)
+    sample, samples, method = "repetition", len(shared), "Student's t, within repetitions"
+    ratio = Interval(math.nan, math.nan, math.nan)
+    base = reference.interval.value
+    if redrawn and base > 0:
+        of = {r: reference.samples[r] for r in redrawn if reference.samples[r] > 0}
+        ratio = interval_of_redrawn(
+            mine.interval.value / base, [mine.samples[r] / of[r] for r in of], LEAST_BLOCKS
+        )
+        sample, samples, method = "block of the log", LEAST_BLOCKS, "block bootstrap"
+    elif len(shared) > 1:
         base = sum(reference.samples[r] for r in shared) / len(shared)
-        found = t_interval([reference.samples[r] - mine.samples[r] for r in shared])
-        return unknown if base == 0 else Interval(*(100 * x / base for x in found)).within(most=100)
-    base, low, high = reference.interval
-    if base == 0:
-        return unknown
-    value, most, least = (100 * (1 - x / base) for x in mine.interval)
-    return Interval(value, least, most) if low == high else Interval(value, math.nan, math.nan)
+        found = t_interval([mine.samples[r] - reference.samples[r] for r in shared])
+        ratio = Interval(*(1 + x / base for x in found)).within(0.0) if base else ratio
+        samples = min(samples, distinct((mine.samples[r], reference.samples[r]) for r in shared))
+    elif base > 0:
+        ends = (mine.interval.low / reference.interval.high, mine.interval.high)
+        low = reference.interval.low
+        ratio = Interval(
+            mine.interval.value / base, ends[0], ends[1] / low if low > 0 else math.nan
+        )
+        if not math.isnan(ratio.high):
+            sample, samples = "snapshot", mine.snapshots
+            method = "both measurements' own intervals"
+    return Effect.of_ratio(
+        ratio,
+        subject=policy,
+        quantity=metric.quantity,
+        against=against,
+        sample=sample,
+        samples=samples,
+        method=method,
+    )
 
 
 def _finite(value: object) -> bool:

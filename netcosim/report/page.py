@@ -59,8 +59,8 @@ class Section:
 MOST_ROWS = 200
 FEW_ROWS = 12
 """Below a figure, a table of more rows is folded."""
-AGAIN = ("again", "How to get these numbers again")
-WORDS = ("glossary", "What the words mean")
+AGAIN = ("again", "Reproduce")
+WORDS = ("glossary", "Glossary")
 """Anchors and titles of the sections at the end of every page."""
 
 
@@ -86,6 +86,7 @@ def render_page(
     lead: str,
     sections: Sequence[Section],
     *,
+    command: str = "",
     config: str = "",
     seeds: Mapping[str, object] | None = None,
     inputs: Mapping[str, str] | None = None,
@@ -98,6 +99,8 @@ def render_page(
     ----------
     title, lead : str
         The heading and the sentence or two below it.
+    command : str
+        What makes the page, at the end.
     config : str
         Text of the config, at the end.
     seeds : mapping, optional
@@ -112,7 +115,7 @@ def render_page(
     contents = [*zip(anchors, (section.title for section in sections), strict=True), AGAIN]
     terms = terms_in("".join(parts))
     lists = [("Seeds", seeds or {}), ("Input files, SHA-256", inputs or {})]
-    again = part("section", *AGAIN, part("again", config, lists, versions()), False)
+    again = part("section", *AGAIN, part("again", command, config, lists, versions()), False)
     if terms:
         parts.append(part("section", *WORDS, part("glossary", terms), True))
         contents.append(WORDS)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from netcosim.report.effect import joined_ends, signed
 from netcosim.report.table import columns_of
 from netcosim.runs.frames import with_units
 from netcosim.runs.store import Rows
 from netsim.errors import need_name
 from netsim.kinds import need_kinds
+from queuesim.statistics import ENDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +63,7 @@ def policy_rows(tables: Mapping[str, Rows]) -> list[dict[str, Any]]:
     for row in tables["policies"]:
         measured = {}
         if "communication_ratio" in row:
-            measured = {"communication_time": _ratio(row)}
+            measured = {"communication_time": _change(row)}
         rows.append(
             {
                 "policy": row["policy"],
@@ -84,12 +86,14 @@ def _cut_jobs(row: Mapping[str, object], tables: Mapping[str, Rows]) -> object:
     return cut.get(row["policy"], row["overran_jobs"])
 
 
-def _ratio(row: Mapping[str, object]) -> str:
-    ratio, low, high = (row[f"communication_ratio{end}"] for end in ("", "_low", "_high"))
-    if ratio is None:
+def _change(row: Mapping[str, object]) -> str:
+    """Return the change of communication time with its interval, as the sentences have it."""
+    if row["communication_ratio"] is None:
         return "-"
-    interval = "no interval" if low is None else f"{low:.2f} to {high:.2f}"
-    return f"{ratio:.2f} ({interval})"
+    ends = [row[f"communication_ratio{end}"] for end in ENDS]
+    texts = ["" if end is None else signed(100 * (float(str(end)) - 1)) for end in ends]
+    known = joined_ends(*texts[1:]) if all(texts) else "no interval"
+    return f"{texts[0]} % ({known})"
 
 
 def print_table(rows: Rows) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from netcosim.report.effect import Effect
 from netcosim.report.page import Section
 from netcosim.report.templates import part
-from netsim.units import format_quantity
+from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 
 
 @dataclass(frozen=True)
@@ -15,8 +18,8 @@ class Recommendation:
 
     sentence: str
     """What to do, or what came out."""
-    interval: str
-    """How certain that is."""
+    effects: tuple[Effect, ...]
+    """What the sentence is made from: printed with intervals and samples."""
     condition: str
     """The assumption that it depends on most."""
     next_step: str
@@ -24,11 +27,27 @@ class Recommendation:
     """How far the study can rely on its own simulation; empty where nothing rates it."""
     reliable: bool = True
     """Whether ``sentence`` may be read without ``rating``; if not, the rating comes first."""
+    others: tuple[Effect, ...] = ()
+    """All other effects, for JSON."""
+    level: float = 0.95
+    """Confidence of the intervals."""
 
     @property
     def head(self) -> tuple[str, ...]:
         """Return what comes first: the sentence, below the rating unless it is reliable."""
         return (self.sentence,) if self.reliable else (self.rating, self.sentence)
+
+    @property
+    def interval(self) -> str:
+        """Return the effects of the sentence with their intervals and samples, as numbers."""
+        several = len({effect.subject for effect in self.effects}) > 1
+        parts = [f"{e.subject}: {e.interval()}" if several else e.interval() for e in self.effects]
+        level = (
+            f". Intervals at {100 * self.level:g} %"
+            if any(effect.has_interval for effect in self.effects)
+            else ""
+        )
+        return f"{'; '.join(parts)}{level}." if parts else ""
 
     @property
     def limits(self) -> tuple[tuple[str, str], ...]:
@@ -45,14 +64,55 @@ class Recommendation:
         """Return the first section of a page."""
         return Section("Recommendation", html=part("recommendation", self.head, self.limits))
 
+    def record(self) -> dict[str, object]:
+        """Return the recommendation and all effects for JSON (docs/results.md)."""
+        return {
+            "recommendation": self.sentence,
+            "reliable": self.reliable,
+            "condition": self.condition,
+            "rating": self.rating or None,
+            "next": self.next_step,
+            "confidence": self.level,
+            "effects": [effect.record() for effect in (*self.effects, *self.others)],
+        }
 
-def number(value: float) -> str:
-    """Format a percentage for a sentence: 12, 3.4, 0.02."""
-    size = abs(value)
-    text = f"{value:.0f}" if size >= 9.95 else f"{value:.1f}" if size >= 0.095 else f"{value:.2g}"
-    return "0" if float(text) == 0 else text
+
+def print_answer(
+    answer: Recommendation, lines: Iterable[str], files: Mapping[str, object], as_json: bool
+) -> None:
+    """Print a recommendation with further lines, or all of it and the files as JSON."""
+    if as_json:
+        written = {name: str(path) for name, path in files.items()}
+        print(json.dumps({**answer.record(), "files": written}, indent=2, allow_nan=False))
+    else:
+        print("\n".join([*answer.lines(), *lines]))
 
 
-def format_duration(seconds: float) -> str:
-    """Format a time for a sentence: 2.2 h."""
-    return format_quantity(float(seconds), "time", 2)
+def listed(files: Mapping[str, object]) -> str:
+    """Return the files of a command in a line: "page: a.html; results: a.db"."""
+    return "; ".join(f"{name}: {path}" for name, path in files.items())
+
+
+def deciding(effects: Iterable[Effect], samples: int, seconds: float) -> tuple[int, str] | None:
+    """Return how many more samples would decide the easiest of some effects, and that as text.
+
+    None where none is open, or too many would be needed.
+
+    Parameters
+    ----------
+    samples : int
+        That there are.
+    seconds : float
+        That these took.
+    """
+    needs = {
+        effect.subject: (samples_to_decide(effect.ratio, samples), effect)
+        for effect in effects
+        if effect.has_interval and not effect.significant
+    }
+    more = more_to_decide((need for need, _ in needs.values()), samples)
+    if more is None:
+        return None
+    subject, (_, effect) = min(needs.items(), key=lambda pair: pair[1][0])
+    took = format_more(more, effect.sample, seconds * (samples + more) / samples)
+    return more, f"{took}, on {effect.quantity.name} under {subject}"

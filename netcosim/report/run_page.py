@@ -27,7 +27,8 @@ from netcosim.report.about import (
     WARNING,
     notes_on,
 )
-from netcosim.report.figures.run import RunFigure, pattern_frame, run_figures
+from netcosim.report.effect import OFF, RUN_TIME, change_of, effect_rows
+from netcosim.report.figures.run import RunFigure, run_figures
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.glossary import asset, marked
 from netcosim.report.page import Section, long_table, render_page
@@ -36,13 +37,20 @@ from netcosim.report.policies import policy_rows
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part
-from netcosim.report.verdict import findings, reference_label, run_recommendation
+from netcosim.report.verdict import (
+    findings,
+    part_effects,
+    reference_label,
+    repeated,
+    run_recommendation,
+)
 from netcosim.runs.store import Rows, Store
 from netcosim.runs.store_format import StoredPoint
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
 from netsim.units import format_quantity
 from queuesim.observables.registry import OBSERVABLES
+from queuesim.statistics import interval_columns
 
 _TEXTS = tomllib.loads(asset("run_page.toml"))
 REPORTS, FOLDED, PARTS = (
@@ -137,11 +145,18 @@ def run_sections(
     for figure in figures:
         by_part.setdefault(figure.part, []).append(figure)
     run, rest = _section(point.config, "run"), findings(tables)[1:]
-    answer = run_recommendation(tables, int(run.get("snapshots") or 0), point.seconds)
+    over_log = is_over_log(point.config)
+    answer = run_recommendation(
+        tables,
+        int(run.get("snapshots") or 0),
+        point.seconds,
+        over_log=over_log,
+        level=float(run.get("confidence") or 0.95),
+    )
     sections = [
         answer.section(),
-        *([Section("What came out", html=part("verdict", _marked_once(rest)))] if rest else []),
-        Section("What it rests on", html=_facts(tables, kept, point)),
+        *([Section("Results", html=part("verdict", _marked_once(rest)))] if rest else []),
+        Section("Setup", html=_facts(tables, kept, point)),
         Section(
             "Policies",
             _about_policies(tables, point),
@@ -164,7 +179,7 @@ def run_sections(
     for name, rows in tables.items():
         if name in FOLDED or name not in _SHOWN:
             sections.append(_folded(name, rows))
-    sections.append(Section("What next", html=part("what_next", report)))
+    sections.append(Section("Next steps", html=part("what_next", report, repeated(over_log))))
     return sections
 
 
@@ -197,6 +212,11 @@ def _facts(tables: Mapping[str, Rows], kept: ArchivedRun | None, point: StoredPo
     return part("facts", [(name, _marked_once(lines)) for name, lines in facts if lines])
 
 
+def is_over_log(config: Mapping[str, Any]) -> bool:
+    """Return whether the jobs of a resolved config are those of a log."""
+    return _section(config, "workload").get("log") is not None
+
+
 def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = config.get(name)
     return found if isinstance(found, Mapping) else {}
@@ -211,7 +231,7 @@ def _about_policies(tables: Mapping[str, Rows], point: StoredPoint) -> str:
     if "communication_ratio" not in tables["policies"][0]:
         return f"No packets were sent (run.snapshots = 0): no communication times. {queue}"
     return (
-        "Communication time is the mean over measured jobs, relative to "
+        "Communication time is the change of the mean over measured jobs, relative to "
         f"{reference_label(tables)}; in brackets its confidence interval. {queue}"
     )
 
@@ -231,21 +251,34 @@ def _drawn(figures: Iterable[RunFigure]) -> Markup:
 
 
 def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[Section]:
-    if not tables.get("speedups"):
+    parts = part_effects(tables)
+    if not parts:
         return []
     text = (
-        f"Relative to {reference_label(tables)}; below 1 is faster. Intervals: from drawing whole "
-        "snapshots again; none for fewer than five snapshots or jobs. With run-time model "
-        '"measured" these ratios change the jobs\' run times in the queue.'
+        "Minus is less. Intervals: from drawing whole snapshots again; none for fewer than five "
+        'snapshots or jobs. With run-time model "measured" these changes are those of the jobs\' '
+        "run times in the queue."
     )
-    columns = ["pattern", "nodes", "policy", "ratio", "low", "high"]
-    numbers = part("numbers", table_html(pattern_frame(tables)[columns]))
-    title = "Communication time by pattern and size"
+    numbers = part("numbers", table_html(effect_rows(parts)))
+    title = f"{parts[0].quantity.name.capitalize()} by pattern and size"
     return [Section(title, text, html=_drawn(figures) + numbers)]
 
 
 def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Section]:
-    return [Section(*REPORTS[name], tables[name]) for name in names if name in tables]
+    label = reference_label(tables)
+    return [
+        Section(*REPORTS[name], [_as_change(row, label) for row in tables[name]])
+        for name in names
+        if name in tables
+    ]
+
+
+def _as_change(row: Mapping[str, object], label: str) -> dict[str, object]:
+    """Return a row with the change of run time in place of its saving."""
+    if OFF not in row:
+        return dict(row)
+    ends = interval_columns(RUN_TIME.label(label), change_of(row, OFF))
+    return {name: value for name, value in row.items() if not name.startswith(OFF)} | ends
 
 
 def _folded(name: str, rows: Rows) -> Section:
@@ -258,7 +291,7 @@ def _folded(name: str, rows: Rows) -> Section:
 SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)
 """In the order of the page, inside of one function: nothing is global."""
 
-VIEWS_TITLE = "Look and ask"
+VIEWS_TITLE = "Explore"
 
 
 def views_section(kept: ArchivedRun, baseline: str = BASELINE) -> Section:

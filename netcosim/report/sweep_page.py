@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -87,14 +88,14 @@ def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[st
     points, meta = store.points(), store.meta()
     failed = [point for point in points if point.status == "failed"]
     tables = {name: _table(store, name) for name in store.table_names() if name != ABOUT}
-    compared = _compared(tables.get(POLICIES))
+    compared = _compared(tables.get(POLICIES), points)
     sections: list[Section] = []
     about = _what_there_is(points, failed, compared, meta)
     if compared is not None:
         sentences = verdict(compared)
         sections = [
             recommend(compared, _mean_s(points)).section(),
-            Section("What was compared", "\n\n".join([*sentences[:2], about])),
+            Section("Setup", "\n\n".join([*sentences[:2], about])),
             *_policy_sections(compared, sentences[2:], tables[POLICIES]),
         ]
     if failed:
@@ -110,15 +111,23 @@ def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[st
         sections.append(Section("Jobs", "\n\n".join([*texts[:_MOST_TEXTS], *more])))
     seeds = Counter(_seed(point) for point in points)
     page = render_page(
-        f"Sweep {store.path.stem}",
+        sweep_title(points, store.path),
         "" if compared is not None else about,
         sections,
+        command=f"netcosim sweep {Path(str(meta.get('config_file', 'CONFIG.toml'))).name}",
         config=str(meta.get("config_text", "")),
         seeds={f"run.seed {seed}": f"{count:,} points" for seed, count in sorted(seeds.items())},
         inputs=digests([point.config for point in points]),
         styles=[asset("sweep.css")],
     )
     return page, len(failed)
+
+
+def sweep_title(points: Sequence[StoredPoint], path: Path) -> str:
+    """Return the name that the config gives its runs, or that of the results file."""
+    runs = [run for point in points if isinstance(run := point.config.get("run"), Mapping)]
+    names = {str(run.get("name") or "") for run in runs}
+    return next(iter(names)) if len(names) == 1 and names != {""} else path.stem
 
 
 def sweep_answer(store: Store) -> tuple[Recommendation, list[Section]] | None:
@@ -132,7 +141,8 @@ def sweep_answer(store: Store) -> tuple[Recommendation, list[Section]] | None:
     drawing = _drawings(compared)[0]
     figure = Section(drawing.title, figure=drawing.draw(), caption=drawing.caption)
     table = Section("Policies", "", policies_table(compared))
-    return recommend(compared, _mean_s(store.points())), [figure, table]
+    points = store.points()
+    return recommend(compared, _mean_s(points)), [figure, table]
 
 
 def _mean_s(points: Sequence[StoredPoint]) -> float:
@@ -146,7 +156,9 @@ def sweep_drawings(store: Store) -> list[Drawing]:
 
 
 def _stored_comparison(store: Store) -> Compared | None:
-    return _compared(_table(store, POLICIES)) if POLICIES in store.table_names() else None
+    if POLICIES not in store.table_names():
+        return None
+    return _compared(_table(store, POLICIES), store.points())
 
 
 def _drawings(compared: Compared) -> list[Drawing]:
@@ -162,11 +174,12 @@ def _table(store: Store, name: str) -> _Table:
     return _Table(name, frame, tuple(parameters))
 
 
-def _compared(table: _Table | None) -> Compared | None:
+def _compared(table: _Table | None, points: Sequence[StoredPoint]) -> Compared | None:
     """Return the policies at every point; None where the table is another's, or empty."""
     if table is None or not {"policy", "point"} <= set(table.frame.columns):
         return None
-    found = compare(table.frame, swept(table.frame, table.own))
+    configs = {point.key: point.config for point in points}
+    found = compare(table.frame, swept(table.frame, table.own), configs)
     return found if found.metrics else None
 
 

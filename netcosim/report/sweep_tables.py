@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from netcosim.report.compared import Compared, Metric
+from netcosim.report.effect import joined_ends
 from netcosim.report.figures.sweep import scale_of
 from netcosim.report.swept import REPETITIONS, label_of
 from netcosim.runs.store_format import StoredPoint
@@ -103,7 +104,7 @@ def policies_table(compared: Compared) -> pd.DataFrame:
                 if any(e.method != "none" for e in compared.at(metric, cell).values()):
                     known = math.isfinite(low) and low < high
                     row[f"{_head(metric, '')}_interval"] = (
-                        f"{low:.3g} to {high:.3g}" if known else None
+                        joined_ends(f"{low:.3g}", f"{high:.3g}") if known else None
                     )
             if count:
                 rows.append({**row, "repetitions": count})

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from netcosim.report.compared import Compared, Metric, gain_percent
+from netcosim.report.compared import Compared, Metric, change
+from netcosim.report.effect import Effect
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.swept import Cell
+from netcosim.report.verdict import repeated
 from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
-from queuesim.statistics import LEAST_SAMPLES, Interval
+from queuesim.statistics import LEAST_SAMPLES
+from workloads.drawn import LEAST_BLOCKS
 
 FIRST = ("communication_ratio", "mean_turnaround_s")
 """Metrics that a page begins with."""
@@ -20,83 +22,113 @@ MAIN = ("mean_turnaround_s", "communication_ratio", "mean_wait_s")
 _MOST_PLACES = 4
 
 
-def verdict(compared: Compared) -> list[str]:
-    """Return sentences on what is best where, by how much, and where no difference is significant.
-
-    The two that matter most come first; metrics with the same finding share one.
-    """
-    if len(compared.policies) < 2:
-        return [f"One policy alone ({', '.join(compared.policies)}): there is nothing to compare."]
-    by_text: dict[str, list[str]] = {}
-    for metric in sorted(compared.metrics, key=lambda m: m.column not in FIRST):
-        by_text.setdefault(_finding(compared, metric), []).append(metric.title)
-    return [f"{_listed(titles)}: {text}." for text, titles in by_text.items()]
-
-
 @dataclass(frozen=True)
 class _Decided:
     """What a metric decides: the places where each policy is best, and where none is."""
 
     metric: Metric
     best: dict[str, list[Cell]]
+    without_interval: dict[str, list[Cell]]
     undecided: list[Cell]
-    without_interval: list[Cell]
+
+    def text(self, compared: Compared) -> str:
+        """Return which policies are best where."""
+        cells = compared.cells()
+        parts = [f"{p} {_where(compared, mine, cells)}" for p, mine in self.best.items()]
+        parts += [
+            f"{policy} {_where(compared, mine, cells)}, without an interval"
+            for policy, mine in self.without_interval.items()
+        ]
+        if self.undecided:
+            parts.append(f"no policy significantly {_where(compared, self.undecided, cells)}")
+        return "; ".join(parts)
 
 
 def _decided(compared: Compared, metric: Metric) -> _Decided:
-    found = _Decided(metric, {}, [], [])
+    found = _Decided(metric, {}, {}, [])
     for cell in compared.cells():
         best = compared.best(metric, cell)
-        if best is not None and best.state == "significant":
-            found.best.setdefault(best.policy, []).append(cell)
-        elif best is not None and best.state == "not significant":
+        if best is not None and best.state == "not significant":
             found.undecided.append(cell)
-        elif best is not None and best.state == "no interval":
-            found.without_interval.append(cell)
-    return found
+        elif best is not None and best.state != "alone":
+            named = found.best if best.state == "significant" else found.without_interval
+            named.setdefault(best.policy, []).append(cell)
+    most = sorted(found.best.items(), key=lambda pair: -len(pair[1]))
+    return replace(found, best=dict(most))
 
 
-def recommend(compared: Compared, seconds_per_point: float) -> Recommendation:
+def verdict(compared: Compared) -> list[str]:
+    """Return a sentence a metric: what is best where, the two that matter most first."""
+    if len(compared.policies) < 2:
+        return [f"One policy alone ({', '.join(compared.policies)}): there is nothing to compare."]
+    ordered = sorted(compared.metrics, key=lambda m: m.column not in FIRST)
+    return [f"Best {m.quantity.name}: {_decided(compared, m).text(compared)}." for m in ordered]
+
+
+def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95) -> Recommendation:
     """Return which policy to use, and where."""
     ranked = sorted(
         (_decided(compared, metric) for metric in compared.metrics),
         key=lambda d: (
             not d.best,
+            _all_equal(compared, d.metric),
             bool(d.without_interval),
             MAIN.index(d.metric.column) if d.metric.column in MAIN else len(MAIN),
         ),
     )
     found, cells = ranked[0], compared.cells()
-    title, best = found.metric.title.lower(), sorted(found.best.items(), key=lambda p: -len(p[1]))
-    sentence = f"No policy has a significantly better {title} {_everywhere(cells)}."
+    name, best = found.metric.quantity.name, [*found.best.items()]
+    sentence = f"Best {name}: {found.text(compared)}."
     if len(compared.policies) < 2:
-        sentence = f"One policy alone ({compared.policies[0]}): there is nothing to compare."
+        sentence = verdict(compared)[0]
     elif len(best) == 1:
         [(policy, mine)] = best
-        sentence = f"Use {policy}: best {title} {_where(compared, mine, cells)}."
+        sentence = f"Use {policy}: best {name} {_where(compared, mine, cells)}."
     elif best:
-        parts = [f"{policy} {_where(compared, mine, cells)}" for policy, mine in best]
-        sentence = f"The best policy depends on the setting. By {title}: {'; '.join(parts)}."
-    elif found.without_interval:
-        named = (compared.best(found.metric, cell) for cell in found.without_interval)
-        (policy, count), *_ = Counter(one.policy for one in named if one is not None).most_common(1)
-        sentence = f"{policy} has the best {title} at {count} of {len(cells)} settings."
-    gains = [_gain(compared, found.metric, p, mine).replace(",", f"{p}", 1) for p, mine in best]
+        sentence = f"The best policy depends on the setting. {sentence}"
+    most = (_changes(compared, found.metric, policy, mine)[:1] for policy, mine in best)
+    shown = tuple(effect for effects in most for effect in effects)
+    every = [
+        effect
+        for metric in compared.metrics
+        for policy in compared.policies[1:]
+        for effect in _changes(compared, metric, policy, cells, compared.policies[0])
+    ]
     return Recommendation(
         sentence,
-        "; ".join(filter(None, gains)) or _without_gain(found, len(cells)),
+        shown,
         "These settings alone were simulated, with the jobs and traffic of this config.",
         _next_step(compared, found, seconds_per_point),
         _rating(compared, found),
         reliable=not found.without_interval,
+        others=tuple(effect for effect in every if effect not in shown),
+        level=level,
     )
 
 
-def _without_gain(found: _Decided, settings: int) -> str:
-    """Return what the line of intervals has where no policy is significantly the best."""
-    counts = {"No interval": len(found.without_interval), "Not significant": len(found.undecided)}
-    lines = [f"{what} at {n} of {settings} settings." for what, n in counts.items() if n]
-    return lines[0] if lines else ""
+def _all_equal(compared: Compared, metric: Metric) -> bool:
+    """Return whether all policies have one value at every cell."""
+    at = (compared.at(metric, cell).values() for cell in compared.cells())
+    return all(len({estimate.interval.value for estimate in found}) == 1 for found in at)
+
+
+def _changes(
+    compared: Compared, metric: Metric, policy: str, cells: Sequence[Cell], against: str = ""
+) -> list[Effect]:
+    """Return a policy's effects at cells, the largest gain first.
+
+    Against the config's first policy by default, or its second if it is the first.
+    """
+    other = against or next(iter(p for p in compared.policies if p != policy), policy)
+    found = []
+    for cell in cells:
+        at = compared.at(metric, cell)
+        if policy in at and other in at:
+            effect = change(metric, policy, at[policy], other, at[other])
+            where = compared.swept.describe(cell)
+            found.append(replace(effect, part=f"at {where}" if where else ""))
+    known = (effect for effect in found if math.isfinite(effect.value))
+    return sorted(known, key=lambda effect: -effect.gain)
 
 
 def _rating(compared: Compared, found: _Decided) -> str:
@@ -105,15 +137,29 @@ def _rating(compared: Compared, found: _Decided) -> str:
     if len(compared.policies) < 2:
         return ""
     if found.without_interval:
-        return "No interval: another seed might name another policy as the best."
+        return (
+            f"No interval: another sample might name another policy as the best.{_equal(compared)}"
+        )
     if any(one.method == "measurement" for one in estimates):
-        return "Compared by the measurement's own 95 % intervals; jobs of one seed."
-    count = min(len(one.samples) for one in estimates)
-    return f"Compared within each of {count} repetitions; Student's t intervals at 95 %."
+        return f"Compared by the measurement's own intervals; jobs of one seed.{_equal(compared)}"
+    counts = {len(one.samples) for one in estimates}
+    if any(one.redrawn for one in estimates):
+        return f"Compared on the same {max(counts)} logs: blocks of this one drawn again."
+    text = f"Compared within each of {min(counts)} repetitions; Student's t intervals."
+    return f"{text}{_equal(compared) or (SAME_LOG if compared.over_log else '')}"
 
 
-def _everywhere(cells: Sequence[Cell]) -> str:
-    return f"at any of {len(cells)} settings" if len(cells) > 1 else "here"
+def _equal(compared: Compared) -> str:
+    """Return what repetitions that are equal count, where there are some."""
+    if not compared.equal:
+        return ""
+    return (
+        f" {compared.equal} repetition{'' if compared.equal == 1 else 's'} gave what another one "
+        f"gave: equal runs are one sample.{SAME_LOG if compared.over_log else ''}"
+    )
+
+
+SAME_LOG = " Over a log run.seed changes random placements and what jobs send, not the jobs."
 
 
 def _next_step(compared: Compared, found: _Decided, seconds_per_point: float) -> str:
@@ -121,7 +167,7 @@ def _next_step(compared: Compared, found: _Decided, seconds_per_point: float) ->
     if found.without_interval or (found.undecided and samples < LEAST_SAMPLES):
         more = max(LEAST_SAMPLES - samples, 1) * len(compared.cells())
         took = format_more(more, "point", more * seconds_per_point, "would give intervals")
-        return f"{took} of computing: seed = [1, 2, 3, 4, 5] under [run]."
+        return f"{took} of computing: {repeated(compared.over_log)}."
     needs = list(_needs(compared, found, samples))
     more_repetitions = more_to_decide(needs, samples)
     if more_repetitions is not None:
@@ -137,14 +183,9 @@ def _needs(compared: Compared, found: _Decided, samples: int) -> Iterator[float]
     for cell in found.undecided:
         at = compared.at(metric, cell)
         first, second = sorted(at, key=lambda p: metric.sign * at[p].interval.value)[:2]
-        gain = gain_percent(at[first], at[second])
-        ratio = [1 - x / 100 for x in gain]
-        yield samples_to_decide(Interval(ratio[0], *sorted(ratio[1:])), samples)
-
-
-def _listed(titles: Sequence[str]) -> str:
-    names = [titles[0], *(title.lower() for title in titles[1:])]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        effect = change(metric, first, at[first], second, at[second])
+        # more drawn logs have no more blocks
+        yield math.inf if at[first].redrawn else samples_to_decide(effect.ratio, samples)
 
 
 def format_comparison(compared: Compared) -> str:
@@ -160,6 +201,11 @@ def format_comparison(compared: Compared) -> str:
             "the same jobs: one is best where the t interval of its mean difference from every "
             "other excludes 0, which can be so though the bars overlap."
         )
+    if "blocks" in methods:
+        parts.append(
+            f"Intervals are those of the log's blocks drawn again (at least {LEAST_BLOCKS}), all "
+            "policies on the same blocks; small dots are the drawn logs."
+        )
     if "measurement" in methods:
         parts.append(
             "Communication times of one repetition have the measurement's own 95 % interval, from "
@@ -169,45 +215,10 @@ def format_comparison(compared: Compared) -> str:
     if few:
         many = f"{max(few)} repetitions are" if max(few) > 1 else "One repetition is"
         parts.append(
-            f"{many} too few for an interval ({LEAST_SAMPLES} or more: run.seed in the config): "
-            "the best value is named, and another seed might name another."
+            f"{many} too few for an interval ({LEAST_SAMPLES} or more): "
+            f"the best value is named, and another sample might name another.{_equal(compared)}"
         )
     return " ".join(parts)
-
-
-def _finding(compared: Compared, metric: Metric) -> str:
-    cells = [cell for cell in compared.cells() if compared.at(metric, cell)]
-    found = {cell: compared.best(metric, cell) for cell in cells}
-    significant: dict[str, list[Cell]] = {}
-    named: dict[str, list[Cell]] = {}
-    unclear = 0
-    for cell, best in found.items():
-        if best is None or best.state == "alone":
-            continue
-        if best.state == "significant":
-            significant.setdefault(best.policy, []).append(cell)
-        elif best.state == "no interval":
-            named.setdefault(best.policy, []).append(cell)
-        else:
-            unclear += 1
-    parts = [
-        f"{policy} is best {_where(compared, significant[policy], cells)}"
-        f"{_gain(compared, metric, policy, significant[policy])}"
-        for policy in compared.policies
-        if policy in significant
-    ]
-    if named:
-        counts = [
-            f"{p} at {len(named[p])} of {len(cells)}" for p in compared.policies if p in named
-        ]
-        way = "highest" if metric.most_wins else "lowest"
-        parts.append(f"without intervals the {way} value is that of {', '.join(counts)}")
-    if unclear:
-        many = len(cells)
-        none = "no policy is significantly best"
-        where = "" if many == 1 else " anywhere" if unclear == many else f" at {unclear} of {many}"
-        parts.append(none + where)
-    return "; ".join(parts) or "no values"
 
 
 def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> str:
@@ -231,37 +242,3 @@ def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> s
     if more > 0:
         places = [*places[:_MOST_PLACES], f"{more} more"]
     return f"at {len(mine)} of {len(cells)} ({'; '.join(places)})"
-
-
-def _gain(compared: Compared, metric: Metric, policy: str, cells: Sequence[Cell]) -> str:
-    """Format the gain over the config's first policy, or its second if it is the first."""
-    other = compared.policies[0] if policy != compared.policies[0] else compared.policies[1]
-    gains = []
-    for cell in cells:
-        at = compared.at(metric, cell)
-        if policy in at and other in at:
-            gain = gain_percent(at[policy], at[other])
-            if math.isfinite(gain.value):
-                gains.append((gain, cell))
-    if not gains:
-        return ""
-    way = "above" if metric.most_wins else "below"
-    signed = [(_flipped(gain) if metric.most_wins else gain, cell) for gain, cell in gains]
-    most, cell = max(signed, key=lambda pair: pair[0].value)
-    least = min(gain.value for gain, _ in signed)
-    if len(signed) == 1:
-        return f", {_percent(most)} {way} {other}"
-    return (
-        f", {least:.0f} to {most.value:.0f} % {way} {other} "
-        f"(most at {compared.swept.describe(cell)}: {_percent(most)})"
-    )
-
-
-def _flipped(found: Interval) -> Interval:
-    return Interval(-found.value, -found.high, -found.low)
-
-
-def _percent(gain: Interval) -> str:
-    if not math.isfinite(gain.low):
-        return f"{gain.value:.0f} %"
-    return f"{gain.value:.0f} % ({gain.low:.0f} to {gain.high:.0f})"

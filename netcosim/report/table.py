@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from netcosim.report.effect import joined_ends
 from netcosim.report.templates import part
 from netcosim.runs.store import Rows
 from netsim.units import time_scale, title_and_unit
@@ -166,7 +167,7 @@ def _interval(low: float | None, high: float | None, factor: float, digits: int)
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
     ends = (format_number(factor * end, min(digits, 3)) for end in (low, high))
-    return f" ({' to '.join(ends)})"
+    return f" ({joined_ends(*ends)})"
 
 
 def _readable_time(values: Iterable[float]) -> tuple[float, str]:

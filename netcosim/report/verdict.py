@@ -1,194 +1,224 @@
-"""Findings of a run, as sentences; every number of them is in the table of policies."""
+"""What a run has measured: effects by policy and by part of the jobs, and their sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from netcosim.report.recommendation import Recommendation, format_duration, number
+from cosim.measuring.snapshots import format_sizes
+from cosim.measuring.speedup_file import RATIO_OF
+from netcosim.report.effect import (
+    COMMUNICATION,
+    MAKESPAN,
+    RUN_TIME,
+    SLOWDOWN,
+    TURNAROUND,
+    WAIT,
+    Effect,
+    change_of,
+    contrary,
+    sentence,
+)
+from netcosim.report.recommendation import Recommendation, deciding
 from netcosim.runs.store import Rows
-from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
-from queuesim.statistics import LEAST_SAMPLES, NO_INTERVAL, Interval
+from queuesim.statistics import LEAST_SAMPLES
 
 Row = Mapping[str, Any]
+Tables = Mapping[str, Rows]
 
-REDRAWN = (
-    "Intervals of waits come from {resamples} {jobs}, the same under every policy. Measured "
-    "speed-ups are held fixed."
-)
 SAMPLING_VARIATION = (
     "Waits have no interval: each policy has one schedule of one sequence of jobs, and small "
-    "differences may be sampling variation. --resamples 200 or a sweep over run.seed measures it."
+    "differences may be sampling variation. --resamples 200 or a sweep measures it."
 )
 SILENT = "Communication was not measured: no packets were sent (run.snapshots = 0)."
+FEW = f"An interval needs at least {LEAST_SAMPLES} snapshots (run.snapshots) and jobs."
+OTHER_JOBS = "seed = [1, 2, 3, 4, 5]"
+OTHER_BLOCKS = "repetition = {from = 0, to = 9, step = 1}"
+"""Keys of ``[run]`` that repeat a run with other samples: of synthetic jobs, and of a log."""
+_QUEUE = (
+    ("wait", WAIT, "mean_wait_s"),
+    ("turnaround", TURNAROUND, "mean_turnaround_s"),
+    ("slowdown", SLOWDOWN, "mean_bounded_slowdown"),
+    ("makespan", MAKESPAN, "makespan_s"),
+)
 
 
-def reference_label(tables: Mapping[str, Rows]) -> str:
+def repeated(over_log: bool) -> str:
+    """Return how a run is repeated with other samples of what its jobs are."""
+    if over_log:
+        return f"{OTHER_BLOCKS} under [run]: blocks of the log drawn again, same rules"
+    return f"{OTHER_JOBS} under [run]: other jobs, same rules"
+
+
+def reference_label(tables: Tables) -> str:
     """Describe what the ratios of a run are relative to."""
     return str(tables["policies"][0].get("relative_to", "")).removesuffix(" at the same point")
 
 
-def run_recommendation(
-    tables: Mapping[str, Rows], snapshots: int, seconds: float
-) -> Recommendation:
-    """Return the first finding with its limits.
+def effects_of(tables: Tables) -> dict[str, list[Effect]]:
+    """Return the effects of each policy that is compared, the largest gain first.
 
     Parameters
     ----------
     tables : mapping
         Of a run: "policies", and "reference" where that is none of them.
+    """
+    label = reference_label(tables)
+    rows: list[Row] = list(tables["policies"])
+    elsewhere: list[Row] = list(tables.get("reference", ()))
+    base = next(iter(elsewhere or [row for row in rows if row["policy"] == label]), None)
+    found = {
+        str(row["policy"]): _effects(row, base, label, tables)
+        for row in rows
+        if row["policy"] != label
+    }
+    return dict(sorted(found.items(), key=lambda pair: _order(pair[1])))
+
+
+def _order(effects: Sequence[Effect]) -> tuple[bool, float]:
+    """Sort what is significant, or has no interval, first; then by the first effect."""
+    first = effects[0]
+    return first.has_interval and not first.significant, -first.gain
+
+
+def _effects(row: Row, base: Row | None, label: str, tables: Tables) -> list[Effect]:
+    own: dict[str, Any] = {"subject": str(row["policy"]), "against": label}
+    seen = [m for m in tables.get("measured_jobs", ()) if m["policy"] == row["policy"]]
+    snapshots = len({m["snapshot"] for m in seen})
+    of_packets: dict[str, Any] = own | {
+        "sample": "snapshot",
+        "samples": min(snapshots, len({m["job_id"] for m in seen})),
+        "method": "bootstrap of whole snapshots",
+    }
+    found = [Effect.of_row(row, "communication_ratio", quantity=COMMUNICATION, **of_packets)]
+    for run in (*tables.get("steady", ()), *tables.get("paired", ())):
+        if run["policy"] == row["policy"] and run.get("taken_off_percent") is not None:
+            method = "interval over snapshots, jobs weighed by node-hours"
+            own_ends = change_of(run)._asdict()
+            found.append(
+                Effect(**{**of_packets, "quantity": RUN_TIME, **own_ends, "method": method})
+            )
+    for name, quantity, column in _QUEUE:
+        found.append(_of_queue(row, base, name, column, {**own, "quantity": quantity}, tables))
+    return [effect for effect in found if effect is not None]
+
+
+def _of_queue(
+    row: Row, base: Row | None, name: str, column: str, own: dict[str, Any], tables: Tables
+) -> Effect | None:
+    if row.get(column) is None:
+        return None
+    value = float(row[column])
+    before = None if base is None or base.get(column) is None else float(base[column])
+    drawn = next(iter(tables.get("queue_intervals", ())), {})
+    own |= {
+        "sample": drawn.get("sample", "sequence of jobs"),
+        "samples": drawn.get("samples", 1),
+        "method": "queues on other logs, with speed-ups of snapshots drawn again",
+        "levels": None if before is None else (before, value),
+    }
+    ratio = row.get(f"{name}_ratio")
+    if ratio is None and before:
+        ratio = value / before
+    if ratio is not None:
+        return Effect.of_row({**row, f"{name}_ratio": ratio}, f"{name}_ratio", **own)
+    if value == 0:
+        return Effect(value=0.0, **own)
+    return Effect(value=value, **own | {"against": "", "levels": None})
+
+
+def part_effects(tables: Tables) -> list[Effect]:
+    """Return effects by policy, pattern and size: of communication, or of entire runs."""
+    label, found = reference_label(tables), list[Effect]()
+    rows: Sequence[Row] = tables.get("speedups", ())
+    for row in rows:
+        of_runs = row.get(RATIO_OF) == "run"
+        part = f"{row['pattern']} on {format_sizes(row['min_nodes'], row['max_nodes'])} nodes"
+        effect = Effect.of_row(
+            row,
+            "ratio",
+            subject=str(row["policy"]),
+            quantity=RUN_TIME if of_runs else COMMUNICATION,
+            against=label,
+            sample="snapshot",
+            # intervals are computed from so many only
+            samples=LEAST_SAMPLES if row.get("ratio_low") is not None else 1,
+            method="bootstrap of whole snapshots",
+        )
+        if effect is not None and row["policy"] != label:
+            found.append(replace(effect, part=part))
+    return found
+
+
+def findings(tables: Tables) -> list[str]:
+    """Return a sentence for each policy that is compared, the largest gain first."""
+    by_policy, parts = effects_of(tables), part_effects(tables)
+    if not by_policy:
+        label = reference_label(tables)
+        return [f"{label} is the only policy: there is nothing to compare it with."]
+    return [
+        _with_parts(effects, [part for part in parts if part.subject == policy])
+        for policy, effects in by_policy.items()
+    ]
+
+
+def _with_parts(effects: Sequence[Effect], parts: Sequence[Effect]) -> str:
+    """Return a policy's sentence on its network and on waits, and what differs by part."""
+    shown = [e for e in effects if e.quantity in (COMMUNICATION, RUN_TIME, WAIT)]
+    texts = (contrary(effect, parts) for effect in shown)
+    return " ".join([sentence(shown), *filter(None, texts)])
+
+
+def limits(tables: Tables) -> list[str]:
+    """Return what the findings do not cover."""
+    effects = [effect for found in effects_of(tables).values() for effect in found]
+    measured = [effect for effect in effects if effect.quantity == COMMUNICATION]
+    found = []
+    if not any("communication_ratio" in row for row in tables["policies"]):
+        found.append(SILENT)
+    elif measured and not any(effect.has_interval for effect in measured):
+        found.append(FEW)
+    for row in tables["policies"]:
+        if row.get("communication_ratio", 0) is None:
+            found.append(f"No job that communicates was measured under {row['policy']}.")
+    if effects and not any(e.has_interval for e in effects if e.quantity == WAIT):
+        found.append(SAMPLING_VARIATION)
+    return found
+
+
+def run_recommendation(
+    tables: Tables, snapshots: int, seconds: float, *, over_log: bool, level: float = 0.95
+) -> Recommendation:
+    """Return the first finding with its limits.
+
+    Parameters
+    ----------
     seconds : float
         That the run took.
+    over_log : bool
+        Whether the jobs are those of a log.
+    level : float
+        Confidence of the intervals.
     """
-    label, (_, others) = reference_label(tables), _compared(tables)
-    known = {str(row["policy"]): ratio for row in others if (ratio := _interval(row)) is not None}
-    needs = {
-        name: samples_to_decide(ratio, snapshots)
-        for name, ratio in known.items()
-        if ratio.low <= 1 <= ratio.high
-    }
-    more = more_to_decide(needs.values(), snapshots)
-    step = (
-        "Write seed = [1, 2, 3, 4, 5] under [run] and use netcosim sweep: other jobs, same rules."
+    by_policy, stated = effects_of(tables), limits(tables)
+    first, *rest = [tuple(found) for found in by_policy.values()] or [()]
+    measured = [e for found in by_policy.values() for e in found if e.quantity == COMMUNICATION]
+    step = f"Write {repeated(over_log)}; then use netcosim sweep."
+    if (more := deciding(measured, snapshots, seconds)) is not None:
+        step = f"{more[1]}."
+    rating = next(
+        (text for text in stated if text == (FEW if measured else SAMPLING_VARIATION)), ""
     )
-    if more is not None:
-        took = seconds * (snapshots + more) / snapshots
-        easiest = min(needs, key=lambda name: needs[name])
-        step = f"{format_more(more, 'snapshot', took)}, on communication under {easiest}."
-    stated = limits(tables)
-    if any("communication_ratio" in row for row in others):
-        measured = any(row.get("communication_ratio") is not None for row in others)
-        rating = stated[0] if measured and not known else ""
-    else:
-        rating = SAMPLING_VARIATION if others and SAMPLING_VARIATION in stated else ""
+    condition = f"Compared with {reference_label(tables)}, for the jobs and traffic of this config."
+    others = (*(effect for found in rest for effect in found), *part_effects(tables))
     return Recommendation(
         findings(tables)[0],
-        " ".join(line for line in stated if line != rating),
-        f"Compared with {label}, for the jobs and traffic of this config.",
+        tuple(e for e in first if e.quantity in (COMMUNICATION, RUN_TIME, WAIT)),
+        " ".join([condition, *(line for line in stated if line != rating)]),
         step,
         rating,
         reliable=not rating,
+        others=(*(e for e in first if e.quantity not in (COMMUNICATION, RUN_TIME, WAIT)), *others),
+        level=level,
     )
-
-
-def _interval(row: Row) -> Interval | None:
-    ends = _ends(row)
-    return None if ends is None else Interval(float(row["communication_ratio"]), *ends)
-
-
-def findings(tables: Mapping[str, Rows]) -> list[str]:
-    """Return a sentence for each policy that is compared, the largest gain first."""
-    label, (base, others) = reference_label(tables), _compared(tables)
-    if not others:
-        return [f"{label} is the only policy: there is nothing to compare it with."]
-    return [_policy(row, label, base) for row in sorted(others, key=_gain)]
-
-
-def limits(tables: Mapping[str, Rows]) -> list[str]:
-    """Return what the findings do not cover."""
-    others = _compared(tables)[1]
-    waits = _on_waits(tables)
-    if not any("communication_ratio" in row for row in tables["policies"]):
-        return [SILENT, waits] if others else [SILENT]
-    return [*_on_intervals(others), waits] if others else []
-
-
-def _on_waits(tables: Mapping[str, Rows]) -> str:
-    redrawn = tables.get("queue_intervals", ())
-    return REDRAWN.format(**redrawn[0]) if redrawn else SAMPLING_VARIATION
-
-
-def _compared(tables: Mapping[str, Rows]) -> tuple[Row | None, list[Row]]:
-    """Return the reference's row, and those of the policies that are compared with it."""
-    rows: list[Row] = list(tables["policies"])
-    elsewhere: list[Row] = list(tables.get("reference", ()))
-    label = reference_label(tables)
-    base = elsewhere or [row for row in rows if row["policy"] == label]
-    others = [row for row in rows if row["policy"] != label]
-    return (base[0] if base else None), others
-
-
-def _gain(row: Row) -> tuple[bool, float]:
-    """Sort significant gains first, then by the shortest communication, or wait."""
-    ratio = row.get("communication_ratio")
-    undecided = ratio is not None and _undecided(row)
-    if "communication_ratio" not in row:
-        undecided = _undecided(row, "wait_ratio")
-    key = ratio if ratio is not None else row.get("wait_ratio")
-    return undecided, float("inf") if key is None else float(key)
-
-
-def _ends(row: Row, ratio: str = "communication_ratio") -> tuple[float, float] | None:
-    low, high = row.get(f"{ratio}_low"), row.get(f"{ratio}_high")
-    return None if low is None or high is None else (float(low), float(high))
-
-
-def _undecided(row: Row, ratio: str = "communication_ratio") -> bool:
-    ends = _ends(row, ratio)
-    return ends is not None and ends[0] <= 1 <= ends[1] and ends[0] < ends[1]
-
-
-def _policy(row: Row, label: str, base: Row | None) -> str:
-    name, waits = str(row["policy"]), _waits(row, label, base)
-    if "communication_ratio" not in row:
-        return f"{name} {waits[0]} against {label}{waits[1]}."
-    ratio, ends = row["communication_ratio"], _ends(row)
-    joined = f"; it {waits[0]}{waits[1]}."
-    if ratio is None:
-        return f"{name}: no job that communicates was seen at its snapshots{joined}"
-    if _undecided(row) and ends is not None:
-        change = f"is not significantly different from {label} in communication"
-        return f"{name} {change} ({ends[0]:.2f} to {ends[1]:.2f}){joined}"
-    percent = 100 * (1 - float(ratio))
-    if ends is None:
-        verb = "shorter" if percent > 0 else "longer"
-        change = f"communication is {number(abs(percent))} % {verb} than under {label}"
-        return f"{name}: {change} ({NO_INTERVAL}){joined}"
-    if ends[0] == ends[1] == 1:
-        return f"{name} does not change communication under {label}{joined}"
-    low, high = sorted(abs(100 * (1 - end)) for end in ends)
-    verb = "shortens" if percent > 0 else "lengthens"
-    change = f"by {number(abs(percent))} % ({number(low)} to {number(high)}) against {label}"
-    return f"{name} {verb} communication {change}{joined}"
-
-
-def _waits(row: Row, label: str, base: Row | None) -> tuple[str, str]:
-    """Describe what a policy does to waits, and from what to what."""
-    wait, ratio = float(row["mean_wait_s"]), row.get("wait_ratio")
-    if ratio is None:
-        if wait == 0:
-            return "has no waiting jobs", f", as {label}"
-        return (
-            f"lets jobs wait {format_duration(wait)} in the mean",
-            f" where none waits under {label}",
-        )
-    percent = 100 * (1 - float(ratio))
-    before = (
-        ""
-        if base is None
-        else f", from {format_duration(base['mean_wait_s'])} to {format_duration(wait)}"
-    )
-    if abs(percent) < 0.05:
-        return "leaves mean waits as they are", ""
-    ends = _ends(row, "wait_ratio")
-    if ends is not None and _undecided(row, "wait_ratio"):
-        change = "does not change mean waits significantly"
-        return f"{change} (ratio {ends[0]:.2f} to {ends[1]:.2f})", before
-    verb = "shortens" if percent > 0 else "lengthens"
-    change = f"{verb} mean waits by {number(abs(percent))} %"
-    if ends is not None:
-        low, high = sorted(100 * (1 - end) if percent > 0 else 100 * (end - 1) for end in ends)
-        change += f" ({number(low)} to {number(high)})"
-    return change, before
-
-
-def _on_intervals(rows: list[Row]) -> list[str]:
-    if any(_ends(row) is not None for row in rows):
-        return [
-            "In brackets: the interval of communication in percent, or of its ratio, from drawing "
-            "whole snapshots again. If the ratio's holds 1, the difference is not significant."
-        ]
-    if any(row.get("communication_ratio") is not None for row in rows):
-        least = f"at least {LEAST_SAMPLES} snapshots (run.snapshots) and jobs"
-        return [f"An interval, and so a comparison, needs {least}."]
-    return []

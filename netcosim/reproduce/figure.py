@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import shlex
 from pathlib import Path
 
 from netcosim.report.figures.style import save_figure
@@ -15,6 +15,7 @@ from netcosim.reproduce.paper import (
     Point,
     Reproduction,
 )
+from netcosim.reproduce.readings import side_by_side, which_fits
 from netcosim.reproduce.registry import load_paper
 from netcosim.runs.frames import frames_of
 from netcosim.runs.sweep import SweepSummary, run_points
@@ -110,6 +111,18 @@ def _settings_in_name(options: Options) -> list[str]:
     return [f"{key}={value}" for key, value in options.settings.items() if key != "logs"]
 
 
+def _command(paper: str, figure: str, options: Options) -> str:
+    """Return the command that reproduces a figure with these options."""
+    words = ["netcosim", "reproduce", paper, figure]
+    for name in ("scale", "measure", "seed"):
+        value = getattr(options, name)
+        words += [] if value == getattr(Options(), name) else [f"--{name}", str(value)]
+    words += [word for name in options.routings for word in ("--routing", name)]
+    for key, value in options.settings.items():
+        words += ["--logs", value] if key == "logs" else ["--set", f"{key}={value}"]
+    return shlex.join(words)
+
+
 def write_files(
     folder: Path,
     paper: Paper,
@@ -132,7 +145,7 @@ def write_files(
     sections = [
         Section(
             "The paper's claims and the simulated values",
-            "Low and high are a 95 % bootstrap interval.",
+            "Low and high are a 95 % bootstrap interval; an empty cell is not in the paper.",
             analysis.claims,
         )
     ]
@@ -140,11 +153,12 @@ def write_files(
         sections.append(Section("Figure", figure=drawing, caption=figure.description))
     for name, table in analysis.tables.items():
         sections.append(long_table(name, table))
+    claims = side_by_side(analysis.claims, figure.readings)
     page = render_page(
         f"{paper.name} {figure.name}",
-        f"{paper.title}: {figure.description}.",
+        f"{which_fits(claims, figure.readings)}.\n\n{paper.title}: {figure.description}.",
         sections,
-        config="\n".join(f"{key} = {value}" for key, value in asdict(options).items()),
+        command=_command(paper.name, figure.name, options),
         seeds={"seed": options.seed},
     )
     files.append(write_page(folder / f"{stem}.html", page))

@@ -36,6 +36,7 @@ NEVER = (
     "communication.from",
     "communication.together",
     "run.keep",
+    "run.redraw_log",
     "run.observables",
     "run.only_snapshot",
     "run.measure",

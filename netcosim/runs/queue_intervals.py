@@ -2,14 +2,15 @@
 
 One schedule of one sequence of jobs does not show how much its mean wait differs from that of
 another week. A log is drawn again from its own blocks (`workloads.drawn`), synthetic jobs are
-generated with other seeds. Every policy gets the same jobs, so ratios are paired. Speed-ups that
-the run has measured are held fixed: their own intervals are in the table of speed-ups.
+generated with other seeds. Every policy gets the same jobs, so ratios are paired. Snapshots that
+the run has measured speed-ups at are drawn again with each log (`cosim.measuring.redrawn`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,22 @@ from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown, makespan_s, turnaround_s, wait_s
 from queuesim.queue import run_queue
 from queuesim.result import QueueResult
-from queuesim.statistics import Interval, interval_columns, interval_of_redrawn
+from queuesim.statistics import (
+    LEAST_SAMPLES,
+    Interval,
+    interval_columns,
+    interval_of_redrawn,
+)
 from workloads.source import JobSource
 
 LEAST_RESAMPLES, RESAMPLES = 20, 200
 """Logs that a run's queues are simulated on for intervals, where that is cheap."""
 BUDGET_JOBS = 10_000_000
 """Jobs of all these logs and policies, above the least number of logs: some six CPU-seconds."""
+
+if TYPE_CHECKING:
+    from cosim.measuring.redrawn import ResampledSpeedups
+    from cosim.run_times.measured_times import Measured
 
 FloatArray = NDArray[np.float64]
 Tables = dict[str, Rows]
@@ -54,13 +64,18 @@ class Redrawn:
     """Policy to metric to its value on each log."""
     n_blocks: float
     """That each log is drawn from; inf for jobs that are generated."""
+    n_snapshots: float = np.inf
+    """That speed-ups were measured at; inf where they were not."""
 
     @property
-    def jobs(self) -> str:
-        """Description of the logs."""
-        if np.isinf(self.n_blocks):
-            return "sets of jobs generated with other seeds"
-        return "logs drawn from blocks of this one"
+    def sample(self) -> tuple[str, int]:
+        """The unit of which there are fewest, and how many."""
+        of_jobs = ("set of generated jobs", self.resamples)
+        if not np.isinf(self.n_blocks):
+            of_jobs = ("block of the log", int(self.n_blocks))
+        if self.n_snapshots < of_jobs[1]:
+            return "snapshot", int(self.n_snapshots)
+        return of_jobs
 
     @property
     def resamples(self) -> int:
@@ -76,6 +91,8 @@ class Redrawn:
         if relative_to:
             under = self.metrics[relative_to][metric]
             found = found[under > 0] / under[under > 0]
+        if self.n_snapshots < LEAST_SAMPLES:
+            return Interval(value, np.nan, np.nan)
         return interval_of_redrawn(value, found, self.n_blocks, level)
 
 
@@ -115,6 +132,7 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
         Result of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
     """
     queues, model, names = result.queues, result.run_time_model, tuple(result.schedules)
+    speedups = _measured_here(result)
     # other seeds may give jobs that no policy can place
     source = replace(result.config.workload.source(), larger_jobs="drop")
 
@@ -124,8 +142,12 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
             which = f"log {number}"
             if (other := _other_log(queues, source, which)) is None:
                 continue
+            again = model
+            if speedups is not None:
+                table = speedups.draw(queues.draws.rng("bootstrap", f"snapshots, {which}"))
+                again = replace(cast("Measured", model), table=table)
             for name in names:
-                schedule = run_queue(other.redrawn(name, model, resamples, which))
+                schedule = run_queue(other.redrawn(name, again, resamples, which))
                 values[name].append(list(queue_metrics(schedule).values()))
             report(done / len(numbers))
         return {name: np.reshape(rows, (-1, len(METRICS))) for name, rows in values.items()}
@@ -136,11 +158,23 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
         name: dict(zip(METRICS, np.concatenate([one[name] for one in columns]).T, strict=True))
         for name in names
     }
-    if source.log is None:
-        return Redrawn(metrics, np.inf)
     from workloads.drawn import n_blocks
 
-    return Redrawn(metrics, n_blocks(queues.jobs))
+    blocks = np.inf if source.log is None else n_blocks(queues.jobs)
+    return Redrawn(metrics, blocks, np.inf if speedups is None else speedups.n_snapshots)
+
+
+def _measured_here(result: CosimResult) -> ResampledSpeedups | None:
+    """Return what the run's speed-ups are resampled from; None where it has not measured them."""
+    table, measurement = getattr(result.run_time_model, "table", None), result.measurement
+    # a table of a file, or relative to isolated runs, is not that of the snapshots
+    if measurement is None or table is not measurement.table or result.study is None:
+        return None
+    from cosim.measuring.redrawn import ResampledSpeedups
+
+    patterns = [communication.pattern for communication in result.study.communications]
+    found = ResampledSpeedups.of(measurement, patterns)
+    return found if found.n_snapshots else None
 
 
 def _other_log(queues: Queues, source: JobSource, which: str) -> Queues | None:
@@ -172,7 +206,7 @@ def with_intervals(tables: Mapping[str, Rows], result: CosimResult, found: Redra
         for metric, value in metrics.items():
             own = found.interval(value, name, metric, level)
             row = {"policy": name, "metric": metric, "resamples": found.resamples}
-            row |= {"jobs": found.jobs}
+            row |= {"sample": found.sample[0], "samples": found.sample[1]}
             row |= interval_columns("value", own)
             base = measured[beside][metric] if beside in measured else 0.0
             if base > 0:

@@ -34,6 +34,7 @@ def run_and_report(
     resamples: int | None = None,
     progress: bool = True,
     executor: str = "",
+    as_json: bool = False,
 ) -> Path | None:
     """Run a config, print the table of policies, and write results file and page.
 
@@ -53,6 +54,8 @@ def run_and_report(
         `netcosim.runs.queue_intervals.default_resamples`.
     progress : bool
         Whether to show progress.
+    as_json : bool
+        Whether to print the effects as JSON in place of the table (docs/results.md).
 
     Returns
     -------
@@ -84,13 +87,20 @@ def run_and_report(
             path = _page(tasks.store, key, out / PAGE_FILE)
             tasks.store.drop_tasks()
     from netcosim.report.policies import policy_rows, print_table
+    from netcosim.report.recommendation import listed, print_answer
     from netcosim.report.verdict import findings, run_recommendation
 
     # last, because a reader that has gone away must not cost the results
-    answer = run_recommendation(tables, config.run.snapshots, seconds)
-    print("\n".join([*answer.lines(), "", print_table(policy_rows(tables))]))
-    print("\n".join([*notes_of(result), "", *findings(tables)[1:]]))
-    print(f"{seconds:.0f} s; page: {path}; results: {results}")
+    answer = run_recommendation(
+        tables,
+        config.run.snapshots,
+        seconds,
+        over_log=config.workload.source().log is not None,
+        level=config.run.confidence,
+    )
+    files = {"page": path, "results": results}
+    lines = ["", print_table(policy_rows(tables)), *notes_of(result), "", *findings(tables)[1:]]
+    print_answer(answer, [*lines, f"{seconds:.0f} s; {listed(files)}"], files, as_json)
     return path
 
 

@@ -22,6 +22,7 @@ from alloc.registry import POLICIES, make_policy
 from cosim.registry import RUNTIME_MODELS
 from netcosim.config.config import Config, QueueSection
 from netcosim.config.decider import backfill_or_decider, check_by_count
+from netcosim.config.errors import ConfigError
 from netcosim.config.policies import PolicyTables
 from netcosim.runs.draws import Draws
 from netsim.short_repr import short_repr
@@ -298,8 +299,9 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
     source = config.workload.source()
     if jobs is None:
         jobs = source.jobs(topology.n_nodes, draws.rng("workload"))
-        # a log's clock may begin long before its first job
-        jobs = jobs if source.log is None else from_zero(jobs)
+        if source.log is not None:
+            # a log's clock may begin long before its first job
+            jobs = _in_repetition(config, from_zero(jobs), draws)
     order, rules = setup_of(config.queue, source.history)
     queues = Queues(
         config,
@@ -311,6 +313,23 @@ def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) 
         draws,
     )
     return queues.prepared(source.larger_jobs == "drop")
+
+
+def _in_repetition(config: Config, jobs: Workload, draws: Draws) -> Workload:
+    """Return the jobs of a log, redrawn from its blocks in repetitions above 0."""
+    if not config.run.repetition or not config.run.redraw_log:
+        return jobs
+    replays = [name for name in config.queue.policies if POLICIES[name].replays]
+    if replays or config.queue.backfill == "as-logged":
+        what = f"policy {replays[0]}" if replays else "queue.backfill = as-logged"
+        error = f"blocks of the log are redrawn, and {what} needs the log's own times"
+        raise ConfigError(
+            "run.repetition", config.run.repetition, f"{error}; set redraw_log = false"
+        )
+    from workloads.drawn import drawn_log, rotated
+
+    rng = draws.rng("bootstrap", "repetition")
+    return drawn_log(rotated(jobs, rng), rng)
 
 
 def _with_notes_on_needs(section: QueueSection, jobs: Workload) -> Workload:

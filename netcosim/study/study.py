@@ -28,7 +28,7 @@ from netcosim.config.config import Config
 from netcosim.executors.registry import open_workers
 from netcosim.executors.workers import Workers
 from netcosim.report.page import Section, render_page, write_page
-from netcosim.report.recommendation import Recommendation
+from netcosim.report.recommendation import Recommendation, listed, print_answer
 from netcosim.report.summary import write_summary
 from netcosim.runs.frames import frames_of
 from netcosim.runs.outcome import Outcome, encode_tables
@@ -150,9 +150,9 @@ class Study(ABC):
         """Return whether the same command would add nothing, so that no task need be kept."""
         return True
 
-    def export(self, out: Path, frames: Frames, report: Report) -> str:
-        """Write files beside the page; return which, for the screen."""
-        return f"results: {results_in(out)}"
+    def export(self, out: Path, frames: Frames, report: Report) -> dict[str, Path]:
+        """Write files beside the page; return which."""
+        return {"results": results_in(out)}
 
     def next_step(self, out: Path, tables: Tables) -> str:
         """Return the last line on the screen; empty for none."""
@@ -167,6 +167,7 @@ def run_study(
     *,
     summary: Path | None = None,
     shown: bool = True,
+    as_json: bool = False,
 ) -> None:
     """Compute what is not stored, write the page and files, and print the answer.
 
@@ -180,6 +181,8 @@ def run_study(
         One page as PDF or PNG (`netcosim.report.summary`).
     shown : bool
         Whether to show progress.
+    as_json : bool
+        Whether to print the effects as JSON in place of the text.
     """
     started = time.perf_counter()
     with open_workers(executor, jobs) as workers:
@@ -196,17 +199,15 @@ def run_study(
         seeds={"run.seed": config.run.seed, "run.repetition": config.run.repetition},
         inputs=digests([config.resolved()]),
     )
-    files = study.export(out, frames, report)
-    path = write_page(out / PAGE_FILE, page)
+    files = {"page": out / PAGE_FILE, **study.export(out, frames, report)}
+    write_page(files["page"], page)
     if summary is not None:
         main = report.main or report.sections
-        written = write_summary(summary, report.title, report.recommendation, main)
-        files += f"; summary: {written}"
+        files["summary"] = write_summary(summary, report.title, report.recommendation, main)
     # last, because a reader that has gone away must not cost the results
-    print("\n".join([*report.recommendation.lines(), *report.lines]))
-    print(f"{time.perf_counter() - started:.0f} s; page: {path}; {files}")
-    if line := study.next_step(out, tables):
-        print(line)
+    lines = [*report.lines, f"{time.perf_counter() - started:.0f} s; {listed(files)}"]
+    lines += filter(None, [study.next_step(out, tables)])
+    print_answer(report.recommendation, lines, files, as_json)
 
 
 def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> tuple[Tables, float]:

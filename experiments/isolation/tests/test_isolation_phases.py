@@ -101,7 +101,7 @@ def test_lines_of_a_map() -> None:
             itertools.product(("0.9", "0.5"), (0.3, 0.1)), (PAYS, NOT, PAYS, UNKNOWN), strict=True
         )
     ]
-    first, _ = map_lines("jigsaw", rows)
+    first, *_ = map_lines("jigsaw", rows)
     assert first == (
         "jigsaw, makespan: would pay at 2 of 4 points (share 0.3 at load 0.9, 0.5); would not pay "
         "at 1 of 4 points (share 0.1 at load 0.9); not significant at 1 of 4 points"

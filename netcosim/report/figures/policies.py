@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from netcosim.report.effect import Effect
 from netcosim.report.figures.lines import time_unit
 from netcosim.report.figures.style import (
     INK,
     SOFT,
-    check_columns,
     grid,
     literal,
     marker,
@@ -25,68 +24,52 @@ from netcosim.report.figures.style import (
 from netcosim.runs.frames import first_seen
 from netsim.errors import NetcosimError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 SIZES = ((1, "1"), (8, "2-8"), (32, "9-32"), (128, "33-128"), (512, "129-512"), (2048, "513-2048"))
 """Most nodes of each class, and its name; larger ones are one more."""
 MORE = "more"
 
 
-def bars_against_baseline(
-    frame: pd.DataFrame, *, baseline: str, colours: Mapping[str, str] | None = None
-) -> Figure:
-    """Draw groups of bars, one bar a policy, with the baseline as a line at 1.
+def effect_bars(effects: Sequence[Effect], colours: Mapping[str, str] | None = None) -> Figure:
+    """Draw effects of one quantity by part of the jobs: groups of bars, a bar a policy.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        Columns ``group`` (a pattern, a machine), ``policy``, ``ratio``, and ``low`` and ``high``,
-        the ends of the error bars. Order is that of first appearance. Rows of the baseline
-        itself are not drawn.
-    baseline : str
-        Name of the policy with ratio 1.
+    effects : sequence of Effect
+        At least one, of one quantity against one reference, in the order in which parts are shown.
     colours : mapping, optional
         Of policies; by default in order of appearance.
     """
+    import pandas as pd
+
     from netcosim.report.figures.panels import grouped_bars
 
-    check_columns(frame, ["group", "policy", "ratio", "low", "high"], "bars")
-    shown = frame[frame["policy"] != baseline]
-    groups = first_seen(frame, "group")
-    n_policies = shown["policy"].nunique()
-    wide = max(6.0, 1.2 + 0.32 * len(groups) * (n_policies + 1))
+    [(quantity, against)] = {(effect.quantity, effect.against) for effect in effects}
+    frame = pd.DataFrame(
+        [(e.part.replace(" on ", "\n"), e.subject, e.value, e.low, e.high) for e in effects],
+        columns=["part", "policy", "value", "low", "high"],
+    )
+    groups, policies = first_seen(frame, "part"), first_seen(frame, "policy")
+    wide = max(6.0, 1.2 + 0.32 * len(groups) * (len(policies) + 1))
     figure, [axis] = new_figure(min(wide, 11.0), 4.4)
-    if n_policies:
-        grouped_bars(
-            axis,
-            shown,
-            "group",
-            "policy",
-            "ratio",
-            ends=("low", "high"),
-            order=groups,
-            colours=colours or policy_colours(first_seen(shown, "policy")),
-            name=literal,
-        )
-    axis.axhline(1.0, color=INK, linewidth=1.0)
-    axis.annotate(
-        f"{literal(baseline)} = 1",
-        (1.0, 1.0),
-        xycoords=("axes fraction", "data"),
-        xytext=(4, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=9,
+    grouped_bars(
+        axis,
+        frame,
+        "part",
+        "policy",
+        "value",
+        ends=("low", "high"),
+        order=groups,
+        colours=colours or policy_colours(policies),
+        name=literal,
     )
     slanted = max(len(str(g)) for g in groups) * len(groups) > wide * 9
     name_ticks(axis, range(len(groups)), map(literal, groups), slanted=slanted)
     axis.tick_params(axis="x", length=0)
-    axis.set(ylim=(0, None), ylabel="communication time, relative to the baseline")
+    axis.set(ylabel=quantity.label(literal(against)))
     grid(axis)
     figure.legend(
         loc="outside upper left",
-        ncols=min(n_policies, 6),
+        ncols=min(len(policies), 6),
         frameon=False,
         fontsize=9,
         alignment="left",
@@ -96,44 +79,38 @@ def bars_against_baseline(
     return figure
 
 
-Ratio = tuple[str, str, float, float, float]
-"""Quantity, policy, its ratio to the reference, and the ends of the interval; nan: none."""
-
-
-def ratio_dots(
-    ratios: Sequence[Ratio], *, reference: str, colours: Mapping[str, str] | None = None
-) -> Figure:
-    """Draw rows of policies under each quantity, with a line at 1 for the reference.
+def effect_dots(effects: Sequence[Effect], colours: Mapping[str, str] | None = None) -> Figure:
+    """Draw rows of policies under each quantity, with a line where nothing changes.
 
     Parameters
     ----------
-    ratios : sequence of Ratio
-        At least one, in the order in which they are shown.
-    reference : str
-        What the ratios are relative to.
+    effects : sequence of Effect
+        At least one, in the order in which they are shown, against one reference.
     colours : mapping, optional
         Of policies; by default in order of appearance.
     """
-    quantities, policies, *_ = (list(dict.fromkeys(column)) for column in zip(*ratios, strict=True))
+    quantities = list(dict.fromkeys(effect.quantity.name for effect in effects))
+    policies = list(dict.fromkeys(effect.subject for effect in effects))
     paints = colours or policy_colours(policies)
     names = [name for quantity in quantities for name in (quantity, *policies)]
     rows = {pair: i for i, pair in enumerate((q, p) for q in quantities for p in ("", *policies))}
     figure, [axis] = new_figure(4.9, 0.8 + 0.25 * len(names))
-    axis.axvline(1.0, color=SOFT, linewidth=1.0)
-    for quantity, policy, ratio, low, high in ratios:
-        row, paint = rows[quantity, policy], paints[policy]
-        if np.isfinite(low) and np.isfinite(high):
-            axis.hlines(row, low, high, color=paint, linewidth=2.4)
-        axis.plot([ratio], [row], "o", color=paint, markersize=7)
+    axis.axvline(0.0, color=SOFT, linewidth=1.0)
+    for effect in effects:
+        row, paint = rows[effect.quantity.name, effect.subject], paints[effect.subject]
+        if effect.has_interval:
+            axis.hlines(row, effect.low, effect.high, color=paint, linewidth=2.4)
+        axis.plot([effect.value], [row], "o", color=paint, markersize=7)
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_yticks(range(len(names)), map(literal, names))
     for label in axis.get_yticklabels()[:: len(policies) + 1]:
         label.set_fontweight("bold")
     axis.tick_params(axis="y", length=0)
-    ends = np.array([one[2:] for one in ratios])
-    least, most = min(0.95, float(np.nanmin(ends))), max(1.05, float(np.nanmax(ends)))
+    ends = np.array([(e.value, e.low, e.high) for e in effects])
+    least, most = min(-5.0, float(np.nanmin(ends))), max(5.0, float(np.nanmax(ends)))
     room = 0.06 * (most - least)
-    axis.set(xlim=(least - room, most + room), xlabel=f"over {literal(reference)}")
+    axis.set(xlim=(least - room, most + room))
+    axis.set_xlabel(f"change from {literal(effects[0].against)} (%)")
     grid(axis, "x")
     return figure
 

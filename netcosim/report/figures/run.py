@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from cosim.measuring.snapshots import format_sizes
 from netcosim.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, ArchivedSchedule
-from netcosim.report.figures import policies
+from netcosim.report.effect import COMMUNICATION, RUN_TIME, TURNAROUND, WAIT
 from netcosim.report.figures.lines import cdf, over_time
 from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map
+from netcosim.report.figures.policies import effect_bars, effect_dots, waits_by_size
 from netcosim.report.figures.style import policy_colours
-from netcosim.report.verdict import reference_label
+from netcosim.report.verdict import effects_of, part_effects, reference_label
 from netcosim.runs.store import Rows
 from queuesim.metrics import SLOWDOWN_BOUND_S
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 
@@ -31,11 +26,7 @@ GANTT_JOBS = 400
 """Most jobs a Gantt chart shows: the busiest stretch of that many starts."""
 SIDE_IN = (4.9, 4.0)
 """Size of figures that are side by side, one a policy."""
-RATIOS = (
-    ("communication_ratio", "communication time"),
-    ("wait_ratio", "mean wait"),
-    ("turnaround_ratio", "mean turnaround"),
-)
+_DRAWN = (COMMUNICATION, RUN_TIME, WAIT, TURNAROUND)
 
 
 @dataclass(frozen=True)
@@ -64,63 +55,39 @@ def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[Ru
         None: figures from tables alone.
     """
     colours = policy_colours([str(row["policy"]) for row in tables["policies"]])
-    found = [*_ratio_figures(tables, colours)]
+    found = [*_effect_figures(tables, colours)]
     if kept is not None:
         found += [*_link_figures(kept, colours), *_schedule_figures(kept, colours)]
     return found
 
 
-def ratios_of(tables: Mapping[str, Rows]) -> list[policies.Ratio]:
-    """Return a ratio a quantity and policy (but the reference), and its interval if any."""
-    found = []
-    own = "" if "reference" in tables else reference_label(tables)
-    for column, quantity in RATIOS:
-        for row in tables["policies"]:
-            if row.get(column) is None or row["policy"] == own:
-                continue
-            values: list[Any] = [row.get(f"{column}{end}") for end in ("", "_low", "_high")]
-            ratio, low, high = (math.nan if value is None else float(value) for value in values)
-            found.append((quantity, str(row["policy"]), ratio, low, high))
-    return found
-
-
-def pattern_frame(tables: Mapping[str, Rows]) -> pd.DataFrame:
-    """Return ratios by pattern and size class: the rows of "speedups", their sizes as text."""
-    import pandas as pd
-
-    frame = pd.DataFrame(list(tables["speedups"]))
-    sizes = [
-        format_sizes(int(low), int(high))
-        for low, high in zip(frame["min_nodes"], frame["max_nodes"], strict=True)
-    ]
-    ends = {end: frame[f"ratio_{end}"].astype(float) for end in ("low", "high")}
-    return frame.assign(nodes=sizes, **ends)
-
-
-def _ratio_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> list[RunFigure]:
-    found = []
-    label = reference_label(tables)
-    ratios = ratios_of(tables)
-    if ratios:
+def _effect_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> list[RunFigure]:
+    """Return the effects of policies, and those by pattern and size."""
+    found, label = [], reference_label(tables)
+    by_policy = effects_of(tables).values()
+    effects = sorted(
+        (e for found in by_policy for e in found if e.quantity in _DRAWN and e.against),
+        key=lambda effect: _DRAWN.index(effect.quantity),
+    )
+    if effects:
+        names = ", ".join(dict.fromkeys(effect.quantity.name for effect in effects))
         found.append(
             RunFigure(
                 "policies",
                 "policies",
-                f"Communication time, mean wait and mean turnaround of each policy over {label}'s.",
-                partial(policies.ratio_dots, ratios, reference=label, colours=colours),
-                f"Over {label}: left of the line is less. Bars: intervals of communication time.",
+                f"Change of each policy from {label} in percent: {names}.",
+                partial(effect_dots, effects, colours),
+                f"Change from {label}: left of the line is less. Bars: 95 % intervals.",
             )
         )
-    if tables.get("speedups"):
-        frame = pattern_frame(tables)
-        baseline = "reference" if "reference" in tables else label
-        groups = frame.assign(group=frame["pattern"] + "\n" + frame["nodes"] + " nodes")
+    if parts := part_effects(tables):
+        name = parts[0].quantity.name
         found.append(
             RunFigure(
                 "patterns",
-                "communication-by-pattern",
-                f"Communication time by pattern and size of the job, over {label}.",
-                partial(policies.bars_against_baseline, groups, baseline=baseline, colours=colours),
+                f"{name.replace(' ', '-')}-by-pattern",
+                f"{name.capitalize()} by pattern and size of the job, change from {label}.",
+                partial(effect_bars, parts, colours),
                 "Lines: intervals; none for fewer than 5 snapshots or jobs.",
             )
         )
@@ -253,7 +220,7 @@ def _schedule_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[Run
             "waits",
             "wait-by-size",
             "Waits by the size of jobs, a mark a policy.",
-            partial(policies.waits_by_size, jobs.n_nodes, waits, colours),
+            partial(waits_by_size, jobs.n_nodes, waits, colours),
             "Marks: mean waits; lines: from the median to the 90th percentile.",
         ),
         RunFigure(

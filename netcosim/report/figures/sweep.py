@@ -56,7 +56,7 @@ def scale_of(compared: Compared, metric: Metric) -> Scale:
     if metric.unit == "time":
         seconds, unit = time_unit(max((e.interval.value for e in compared.of(metric)), default=0.0))
         return Scale(1 / seconds, f"{metric.title.lower()} ({unit})", unit)
-    label = "time, reference = 1" if metric.unit == "ratio" else metric.title.lower()
+    label = metric.title.lower() + (" (reference = 1)" if metric.unit == "ratio" else "")
     return Scale(1.0, label, "")
 
 

@@ -13,6 +13,7 @@ in place of [curve]. Points that the folder's store holds are not computed again
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

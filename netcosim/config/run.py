@@ -22,7 +22,7 @@ from netcosim.config.fields import (
 from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_named, if_sent
 from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
-from netsim.parameters import parameters_of
+from netsim.parameters import ReadIf, parameters_of
 from queuesim.observables.registry import OBSERVABLES
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from netsim.errors import NetcosimError
 from patterns.training.layout import Layout, Slot, slots
@@ -89,7 +90,7 @@ class Passes:
         for stage in range(pp):
             operations = OperationList(path)
             operations.add(*self.before)
-            for slot in slots(layout, stage):
+            for slot in chain.from_iterable(slots(layout, stage)):
                 passes = self.forward if slot.forward else self.backward
                 operations.add(*self._boundary(layout, stage, slot, "receive"))
                 operations.add(*passes[slot.micro_batch][slot.chunk])

@@ -227,6 +227,14 @@ def test_the_digest_of_a_rank_file_is_that_of_all(tmp_path: Path) -> None:
     assert file_digest(path) == file_digest(tmp_path / "step.1.et")
 
 
+def test_files_with_other_numbers_have_digests_of_their_own(tmp_path: Path) -> None:
+    for year in (2024, 2026):
+        (tmp_path / f"jobs.{year}.json").write_text("{}")
+    alone = file_digest(tmp_path / "jobs.2024.json")
+    (tmp_path / "jobs.2026.json").write_text("[]")
+    assert file_digest(tmp_path / "jobs.2024.json") == alone
+
+
 def test_a_missing_rank_is_named(tmp_path: Path) -> None:
     one = chakra(node(1, 4, us=5))
     path = write(tmp_path, one, one, one)

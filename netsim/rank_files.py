@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -25,10 +26,10 @@ def ranks_of(path: str | Path) -> list[Path]:
     if own is None or not path.parent.is_dir():
         return [path]
     found = {}
-    for other in path.parent.iterdir():
-        match = _RANK_FILE.fullmatch(other.name)
+    for name in os.listdir(path.parent) if os.access(path.parent, os.R_OK) else ():
+        match = _RANK_FILE.fullmatch(name)
         if match and (match["prefix"], match["end"]) == (own["prefix"], own["end"]):
-            found[int(match["rank"])] = other
+            found[int(match["rank"])] = path.parent / name
     if len(found) <= 1:
         return [path]
     missing = next(rank for rank in range(len(found) + 1) if rank not in found)
@@ -49,7 +50,10 @@ def companions(path: str | Path) -> list[Path]:
     own = _RANK_FILE.fullmatch(path.name)
     if own is None and path.suffix != ".et":
         return [path]
-    ranks = ranks_of(path)
+    try:
+        ranks = ranks_of(path)
+    except NetcosimError:  # other files that have numbers in their names
+        return [path]
     prefix = own["prefix"] if own else path.stem
     named = path.parent / f"{prefix}.json"
     if named.is_file() and named not in ranks:

@@ -277,7 +277,7 @@ class StepGraph:
         """Return for how long a GPU waits, by what (`Task.label`), in the mean over GPUs.
 
         A GPU that does not compute waits for the last of what its next node needs, at the end for
-        the end of the step.
+        its last collective or message. It does not wait for what it sends.
         """
         found: dict[str, float] = defaultdict(float)
         free, last = [0.0] * self.gpus, [-1] * self.gpus
@@ -290,12 +290,12 @@ class StepGraph:
                     other = max(self.tasks_before(task), key=end_s.__getitem__)
                     found[self.tasks[other].label] += begin_s[t] - free[gpu]
                 free[gpu] = end_s[t]
-                continue
-            for gpu, _ in task.nodes:
-                last[gpu] = max(last[gpu], t, key=lambda one: end_s[one] if one >= 0 else -1.0)
-        for gpu in range(self.gpus):
-            if schedule.seconds > free[gpu] and last[gpu] >= 0:
-                found[self.tasks[last[gpu]].label] += schedule.seconds - free[gpu]
+            elif task.node.kind != "send":
+                for gpu, _ in task.nodes:
+                    last[gpu] = max(last[gpu], t, key=lambda one: end_s[one] if one >= 0 else -1.0)
+        for own, free_s in zip(last, free, strict=True):
+            if own >= 0 and end_s[own] > free_s:
+                found[self.tasks[own].label] += end_s[own] - free_s
         return {label: seconds / self.gpus for label, seconds in found.items()}
 
     def program(

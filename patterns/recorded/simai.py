@@ -66,7 +66,10 @@ def _header(line: str, path: str) -> dict[str, int]:
     least = {"checkpoints": 0, "pp_comm": 0}
     keys = ("model_parallel_NPU_group", "ep", "pp", "vpp", "ga", "all_gpus", *least)
     given = {
-        key: need_whole(f"{path}:1", key, found[key], least.get(key, 1), MAX_INDEX)
+        # with sequence parallelism AICB writes pp_comm: 25165824.0
+        key: need_whole(
+            f"{path}:1", key, found[key].removesuffix(".0"), least.get(key, 1), MAX_INDEX
+        )
         for key in keys
         if key in found
     }

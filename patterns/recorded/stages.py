@@ -78,19 +78,20 @@ class Passes:
     after: Sequence[Operation] = ()
 
     def stages(self, pp: int, path: str) -> tuple[tuple[Operation, ...], ...]:
-        """Return the operations of each stage, in the order of `layout.slots`."""
+        """Return the operations of each stage, in the order of `layout.slots`.
+
+        That of several chunks is for a multiple of ``pp`` micro-batches, the last of which are
+        left out where there are fewer.
+        """
         m, v = len(self.forward), len(self.forward[0])
-        if v > 1 and m % pp:
-            raise NetcosimError(
-                f"{path}: {m} micro-batches in {v} chunks a stage; they must be a multiple of "
-                f"pp = {pp}"
-            )
-        layout = Layout(pp=pp, interleave=v, micro_batches=m)
+        layout = Layout(pp=pp, interleave=v, micro_batches=m if v == 1 else -(-m // pp) * pp)
         found = []
         for stage in range(pp):
             operations = OperationList(path)
             operations.add(*self.before)
             for slot in chain.from_iterable(slots(layout, stage)):
+                if slot.micro_batch >= m:
+                    continue
                 passes = self.forward if slot.forward else self.backward
                 operations.add(*self._boundary(layout, stage, slot, "receive"))
                 operations.add(*passes[slot.micro_batch][slot.chunk])

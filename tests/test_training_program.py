@@ -128,6 +128,23 @@ def test_tokens_for_several_experts_of_a_node_go_there_once() -> None:
     assert sent[0][1] == sent[1][1]
 
 
+@pytest.mark.parametrize("zero", [0, 2])
+def test_merged_rings_send_the_same_bytes_in_about_the_same_time(zero: int) -> None:
+    """One message a GPU and collective to the next GPU, in place of 7 or 14."""
+    layout = Layout(dp=8, zero=zero)
+    every, merged = (
+        program(SMALL, layout, "all", one) for one in (RING, Communicator("ring", 1, True))
+    )
+    assert merged.send_bytes.sum() == pytest.approx(every.send_bytes.sum(), rel=1e-6)
+    sent = merged.send_bytes > 0
+    operations = iteration(SMALL, layout, 0, FLOPS)
+    assert sent.sum() == 8 * sum(op.group == "dp" for op in operations)
+    step = np.repeat(np.arange(len(merged.compute_s)), np.diff(merged.send_ptr))
+    src = np.searchsorted(merged.rank_step_ptr, step, side="right") - 1
+    assert np.array_equal(merged.send_dst[sent], (src[sent] + 1) % 8)
+    assert seconds_of(merged) == pytest.approx(seconds_of(every), rel=0.05)
+
+
 def test_overlap_saves_what_the_bus_bandwidths_say() -> None:
     layout = Layout(dp=8)
     one, two = (seconds_of(program(SMALL, layout, overlap)) for overlap in ("none", "all"))

@@ -21,8 +21,6 @@ from netsim.topology import Topology
 
 MAX_ROUTERS = 32_000
 """Distances have 16 bits."""
-
-
 MOST_AT_ONCE = 10_000
 """Links whose ends are looked up together."""
 

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 from routing_machines import small_machines
 from selection import examples
 
+from netsim.errors import NetcosimError
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
+from netsim.routing import shortest_path
 from netsim.routing.any_graph import ShortestPaths
 from netsim.routing.base import Routing
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing
+from netsim.routing.shortest_path import router_distances
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import xgft
 from netsim.topologies.graph import graph
@@ -74,6 +77,35 @@ def test_min_hop_deals_destinations_out_evenly(tmp_path: Path) -> None:
     # and down to the leaf with 9 cables each has its own
     down = Counter(ways_of(routing, 0, dst)[1] for dst in range(4, 13))
     assert sorted(down.values()) == [1] * 9
+
+
+@pytest.mark.parametrize("t", small_machines(), ids=lambda t: t.name)
+def test_distances_are_those_of_breadth_first_search(
+    t: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With links looked up three at a time too."""
+    links = slice(t.first_router_link, None)
+    routers = nx.Graph(zip(t.link_src[links].tolist(), t.link_dst[links].tolist(), strict=True))
+    routers.add_nodes_from(range(t.n_ports, t.n_ports + t.n_routers))
+    every = dict(nx.all_pairs_shortest_path_length(routers))
+    found = router_distances(t)
+    for a, far in every.items():
+        assert found[a - t.n_ports].tolist() == [far[t.n_ports + b] for b in range(t.n_routers)]
+    monkeypatch.setattr(shortest_path, "MOST_AT_ONCE", 3)
+    assert np.array_equal(router_distances(t), found)
+
+
+def test_more_than_5000_switches_have_distances_and_16_bits_limit_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """5,200 servers of a GPU on one leaf: their scale-up switches are two hops apart."""
+    t = make_topology("gpu-cluster", {"nodes": 5200, "gpus_per_node": 1})
+    found = router_distances(t)
+    assert found.shape == (5201, 5201)
+    assert Counter(found[0].tolist()) == {0: 1, 1: 1, 2: 5199}
+    monkeypatch.setattr(shortest_path, "MAX_ROUTERS", 5200)
+    with pytest.raises(NetcosimError, match="5201 routers; shortest-path tables allow at most 5,"):
+        router_distances(t)
 
 
 @pytest.mark.parametrize("name", BOTH)

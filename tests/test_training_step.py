@@ -386,6 +386,8 @@ def test_bytes_of_tokens_depend_on_their_format_nodes_and_skew() -> None:
     assert sent(layout) == pytest.approx([8 * one * 2 * 63 / 64] * 2)
     limited = replace(layout, dispatch_bytes=1, expert_nodes=4)
     assert sent(limited) == pytest.approx([3.5 * one, 3.5 * one * 2])
+    # on two nodes there is one other node, in half of the cases
+    assert sent(replace(limited, ep=16, dp=16)) == pytest.approx([one, 2 * one])
     skewed = replace(limited, expert_skew=1.5)
     assert sent(skewed) == pytest.approx([1.5 * n for n in sent(limited)])
     # 58 layers whose 8 experts of 3 x 7,168 x 2,048 elements compute half as long again

@@ -186,7 +186,9 @@ def fit(name: str, rows: pd.DataFrame, algorithm: str) -> LinkClass:
     net = {}
     for efficiency in EFFICIENCIES:
         one = Protocol(0.0, round(float(efficiency), 3))
-        net[one] = simulated_s(name, sizes, algorithms=[algorithm], efficiency=one.efficiency)
+        net[one] = simulated_s(
+            name, sizes.tolist(), algorithms=[algorithm], efficiency=one.efficiency
+        )
 
     def best(part: slice) -> tuple[float, Protocol]:
         found = []

@@ -21,8 +21,6 @@ from netsim.topology import Topology
 
 MAX_ROUTERS = 32_000
 """Distances have 16 bits."""
-
-
 MOST_AT_ONCE = 10_000
 """Links whose ends are looked up together."""
 
@@ -40,7 +38,7 @@ def router_distances(topology: Topology) -> np.ndarray:
     near = topology.link_dst[links] - topology.n_ports
     leads_on = np.flatnonzero(np.diff(ptr))
     distances = np.full((n, n), -1, dtype=np.int16)
-    # whom a router reaches, a bit each
+    # the routers that each one reaches, a bit each
     reached = np.packbits(np.eye(n, dtype=np.bool_), axis=1)
     new = reached
     for hops in range(n + 1):

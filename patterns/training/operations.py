@@ -95,8 +95,8 @@ def make_block(model: Model, layout: Layout, unit: Unit, flops: float) -> Block:
         backward += [Collective(kind, "cp", both) for kind in ("all-gather", "reduce-scatter")]
     if layout.ep > 1 and unit.kind == "experts":
         elements = model.top_k * tokens * model.hidden // tp
-        limited = 0 < layout.expert_nodes < model.top_k
-        between = layout.expert_nodes / model.top_k if limited else 1.0
+        nodes = min(layout.expert_nodes, layout.nodes_of_experts) or model.top_k
+        between = min(1.0, nodes / model.top_k)
         # to the experts and back, and gradients the same way
         exchange = [
             Collective("all-to-all", "ep", round(elements * each * layout.expert_skew), between)

@@ -56,6 +56,8 @@ class Communicator:
     """{"ring", "hierarchical"}. All-to-all is direct, not a ring."""
     gpus_per_node: int = 1
     """GPUs 0 .. g - 1 are a node, and so on."""
+    merge_rings: bool = False
+    """Whether each GPU of a ring sends all its bytes to the next one at once."""
     as_time_Bps: Mapping[str, float] = field(default_factory=dict)
     """Parallelisms whose collectives take a time from this bus bandwidth and send nothing."""
 
@@ -63,9 +65,15 @@ class Communicator:
         """Return the collective of groups, (groups, members) int, in one chunk and channel."""
         node = gpus[0] // self.gpus_per_node
         algorithm = self.algorithm
+        if self.merged(kind):
+            kind = "send-recv"
         if algorithm not in LIBRARY[kind] or kind == "broadcast":
             algorithm = "direct"
         return Collective(kind, algorithm, int((node == node[0]).sum()), channels=1, chunks=1)
+
+    def merged(self, kind: str) -> bool:
+        """Return whether a collective is one message of each GPU."""
+        return self.merge_rings and "ring" in LIBRARY[kind] and kind != "broadcast"
 
 
 class _Stream:
@@ -150,6 +158,8 @@ class _Writer:
             key = stage, op.kind, op.group, op.beside, n_bytes, op.between
             if key not in self.collectives:
                 wanted = replace(self.links.collective(op.kind, gpus), between=op.between)
+                if self.links.merged(op.kind):
+                    n_bytes = max(1, round(wire_bytes(op, self.layout) * self.scale))
                 self.collectives[key] = wanted.messages(members, n_bytes)
             messages, n_steps = self.collectives[key]
             self.parts.append(messages.later(len(stream.kinds)))
@@ -189,7 +199,7 @@ def program_of(
     """
     per_stage = layout.gpus // layout.pp
     collectives = [
-        layout.size_of(op.group)
+        1 if links.merged(op.kind) else layout.size_of(op.group)
         for operations in stages
         for op in operations
         if op.group not in ("", "pp", *links.as_time_Bps)

@@ -78,6 +78,9 @@ class TrainingSettings:
         Ge(0),
     ] = 0.0
     blocks: Annotated[int, "merge the layers of a stage's chunk into so many; 0: all", Ge(0)] = 0
+    merge_rings: Annotated[
+        bool, "each GPU of a ring sends all its bytes to the next one at once, for large jobs"
+    ] = False
     scale: Annotated[float, "bytes and computing are so many times as large", Gt(0)] = 1.0
     compute: Annotated[bool, "whether computing takes time"] = True
 
@@ -100,7 +103,7 @@ class TrainingSettings:
     def communicator(self) -> Communicator:
         """How collectives communicate."""
         as_time = {"tp": self.scale_up_GBps * 1e9} if self.scale_up_GBps else {}
-        return Communicator(self.algorithm, self.gpus_per_node, as_time)
+        return Communicator(self.algorithm, self.gpus_per_node, self.merge_rings, as_time)
 
     def layout(self, n_ranks: int) -> Layout:
         """Return the layout on so many ranks."""

@@ -105,7 +105,8 @@ def weighted_correlations(
     size = np.sqrt((times * a * a).sum(axis=1) * (times * b * b).sum(axis=1))
     product = (times * a * b).sum(axis=1)
     found: NDArray[np.float64] = np.full(len(times), np.nan)
-    return np.divide(product, size, out=found, where=size > 0)
+    np.divide(product, size, out=found, where=size > 0)
+    return found
 
 
 def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:

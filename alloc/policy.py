@@ -192,7 +192,7 @@ class Policy(ABC):
     def may_place(self, n_nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return False for numbers of nodes, each at least 1, that no request can get now.
 
-        A queue asks for many sizes at once before it tries them one by one. True says nothing.
+        A queue checks many sizes at once before it tries them one by one. True decides nothing.
         """
         return np.ones(len(n_nodes), dtype=np.bool_)
 

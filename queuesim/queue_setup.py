@@ -15,7 +15,8 @@ from netsim.errors import NetcosimError, need_name, warn_of_model
 from netsim.kinds import need_array
 from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
-from queuesim.compiled.choice import is_compiled, why_by_events
+from queuesim.compiled import choice
+from queuesim.compiled.choice import why_by_events
 from queuesim.estimates import EstimateModel, Estimates
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
@@ -138,9 +139,17 @@ class QueueSetup:
         return why_by_events(n_jobs, self.policy, order, self.backfill, self.rules, self._model)
 
     def is_compiled(self) -> bool:
-        """Return whether the queue is compiled; call it once, as it counts the jobs."""
-        rest = self.policy, self.chosen, self.backfill, self.rules, self._model
-        return is_compiled(len(self.workload), self.repeats, *rest)
+        """Return whether the queue is compiled; call it once, as it counts the jobs.
+
+        Small queues are, too, as soon as the process has queued `LEAST_JOBS` jobs: the kernel is
+        loaded once. Results do not depend on it.
+        """
+        least, n_jobs, rest = choice.LEAST_JOBS, len(self.workload), (self.rules, self._model)
+        if why_by_events(least, self.policy, self.chosen, self.backfill, *rest):
+            return False
+        kernel = self.chosen.static_key is None, self.backfill == "conservative"
+        choice.queued_jobs[kernel] += n_jobs
+        return max(choice.queued_jobs[kernel], n_jobs * self.repeats) >= least
 
     def by_events(self, kind: type[Run] = Run) -> Run:
         """Return the queue as SimPy runs it, to advance pass by pass (`Run.passes`)."""

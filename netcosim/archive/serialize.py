@@ -121,7 +121,7 @@ def _archive(value: Archived) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, column in columns.items():
             file = io.BytesIO()
-            np.save(file, column, allow_pickle=False)
+            np.save(file, column)
             # without a date, so that equal contents give equal bytes
             entry, level = zipfile.ZipInfo(f"{name}.npy"), 1 if column.nbytes > _LARGE_BYTES else 6
             archive.writestr(entry, file.getbuffer(), zipfile.ZIP_DEFLATED, level)

@@ -104,7 +104,9 @@ def weighted_correlations(
     a, b = centred(x), centred(y)
     size = np.sqrt((times * a * a).sum(axis=1) * (times * b * b).sum(axis=1))
     product = (times * a * b).sum(axis=1)
-    return np.divide(product, size, out=np.full(len(times), np.nan), where=size > 0)
+    found: NDArray[np.float64] = np.full(len(times), np.nan)
+    np.divide(product, size, out=found, where=size > 0)
+    return found
 
 
 def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:

@@ -47,24 +47,3 @@ def why_by_events(
     if not policy.counts_only or policy.pairs or policy.relents_after_s is not None:
         return f"policy {policy.name!r} places by more than the number of free nodes"
     return ""
-
-
-def is_compiled(
-    n_jobs: int,
-    repeats: int,
-    policy: Policy,
-    order: Order,
-    backfill: str | Decider,
-    rules: Rules,
-    model: RunTimeModel,
-) -> bool:
-    """Return whether a queue, one of so many, is compiled, and count its jobs.
-
-    Small queues are, too, as soon as the process has queued `LEAST_JOBS` jobs: the kernel is loaded
-    once. Results do not depend on it.
-    """
-    if why_by_events(LEAST_JOBS, policy, order, backfill, rules, model):
-        return False
-    kernel = order.static_key is None, backfill == "conservative"
-    queued_jobs[kernel] += n_jobs
-    return max(queued_jobs[kernel], n_jobs * repeats) >= LEAST_JOBS

@@ -431,6 +431,7 @@ def test_no_policy_places_a_job_in_two_islands(tmp_path: Path, name: str) -> Non
     nodes = [set(t.islands[p.nodes].tolist()) for p in placed if p is not None]
     assert nodes == [{1}, {0}, {0}]
     assert policy.n_free == 0
+    assert policy.fits_empty(7)
     policy.release(placed[0])  # type: ignore[arg-type]
     assert policy.n_free == 4
     again = policy.clone().allocate(nc.Request(9, 4))

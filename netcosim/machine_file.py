@@ -61,6 +61,8 @@ def describe_machine(topology: Topology) -> list[str]:
 def _found(topology: Topology, notes: Sequence[str]) -> str:
     """Describe in one line what a file has and what of it is left out."""
     links = topology.n_links - topology.first_router_link
+    if "relay" in topology.kinds:  # no cables of the file
+        links -= int(topology.kind_mask("relay").sum())
     found = f"{topology.n_nodes:,} nodes, {topology.n_routers:,} switches, {links // 2:,} cables"
     if topology.islands is not None:
         found += f", {int(topology.islands.max()) + 1} fabrics that nothing joins"

@@ -72,7 +72,7 @@ def test_flows_see_the_same_speeds() -> None:
 def test_the_slowest_of_several_faults_holds() -> None:
     t = triangle()
     first = t.first_router_link
-    both = [Fault(("a", "b"), speed=0.5), Fault(("b", "a"), speed=0.25), Fault(("c", "a"), speed=1)]
+    both = [Fault(("a", "b"), speed=0.25), Fault(("b", "a"), speed=0.5), Fault(("c", "a"), speed=1)]
     assert with_faults(t, both).link_bandwidth_Bps[first : first + 2].tolist() == [250_000_000] * 2
     assert with_faults(t, []) is t
     assert with_faults(t, both[2:]) is t

@@ -411,7 +411,9 @@ def test_fabrics_that_nothing_joins_are_islands(tmp_path: Path) -> None:
     assert t.node_names[:2] == ("g1", "g2")
     assert (t.largest_island, hierarchy_of(t).counts) == (8, (1, 2, 3))
     assert any("2 fabrics that nothing joins, of 4 to 8 nodes" in n for n in t.shape.notes)
-    assert "2 fabrics that nothing joins" in lines_of(str(tmp_path / "machine.txt"))[1]
+    found = lines_of(str(tmp_path / "machine.txt"))[1]
+    # as many up as come from below: four from each leaf
+    assert "12 nodes, 5 switches, 12 cables, 2 fabrics that nothing joins" in found
     one = machine(tmp_path, ISLANDS, fabric="fabB")
     assert (one.n_nodes, one.islands) == (4, None)
     gpus = machine(tmp_path, ISLANDS, gpus_per_node=2)
@@ -431,6 +433,7 @@ def test_no_policy_places_a_job_in_two_islands(tmp_path: Path, name: str) -> Non
     nodes = [set(t.islands[p.nodes].tolist()) for p in placed if p is not None]
     assert nodes == [{1}, {0}, {0}]
     assert policy.n_free == 0
+    assert policy.fits_empty(7)
     policy.release(placed[0])  # type: ignore[arg-type]
     assert policy.n_free == 4
     again = policy.clone().allocate(nc.Request(9, 4))

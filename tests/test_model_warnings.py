@@ -57,14 +57,15 @@ def calls(routing: Any, packet: nc.PacketConfig) -> dict[str, Callable[[], Any]]
 
 @pytest.mark.parametrize("name", ["packets", "loops", "simulate"])
 def test_short_buffers_are_reported(routing: Any, name: str) -> None:
-    """By hand: 4,160 wire bytes are 83.2 ns; T = 2 us + 100 ns + 83.2 ns; 3 packets: 11.4 %."""
+    """By hand: 2,048 wire bytes are 40.96 ns; T = 2 us + 100 ns + 40.96 ns; 8 packets: 15.3 %."""
     call = calls(routing, nc.PacketConfig())[name]
     [message] = raised(call)
     assert message.startswith(SHORT)
     wire = nc.PacketConfig().packet_bytes + nc.PacketConfig().header_bytes
     packets, one_s = 16384 // wire, wire / 50e9
     percent = int(1000 * packets * one_s / (2e-6 + 100e-9 + one_s)) / 10
-    assert f"({percent:g} %)" in message
+    assert percent == 15.3
+    assert "(15.3 %)" in message
     assert raised(call) == [message]  # each call says what it simulates
     enough = nc.PacketConfig(buffer_bytes=1 << 20)
     assert raised(calls(routing, enough)[name]) == []

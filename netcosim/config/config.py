@@ -426,7 +426,7 @@ class Config(Section):
         if message:
             message += " measures each snapshot with the faults of its time"
         isolating = [name for name in self.queue.policies if POLICIES[name].isolates]
-        if any(not fault.speed for fault in faults) and isolating:
+        if any(not one.fault().speed for one in faults) and isolating:
             message = f"policy {isolating[0]} keeps jobs to links, which may be down (speed = 0)"
         if message:
             raise ConfigError("machine.faults", None, message)

@@ -180,8 +180,8 @@ class RunContext:
 def run_context(config: Config, jobs: Workload | None = None) -> RunContext:
     """Build the context of a config, with its own jobs or with others."""
     machine = build_machine(config.machine)
-    for fault in config.machine.faults:
-        machine.routing_at(fault.from_s)  # refuses what cuts nodes off before anything runs
+    for one in config.machine.faults:
+        machine.routing_at(one.fault().from_s)  # refuses what cuts nodes off before anything runs
     queues = queues_of(config, machine.topology, jobs)
     mix = _mix(config.communication)
     queues = replace(queues, jobs=mix.noted(queues.jobs), with_traffic=mix.with_traffic)

@@ -26,8 +26,7 @@ SLURM: dict[str, tuple[str, str]] = {
     "brackets in brackets": ("SwitchName=a Nodes=n[[[[[1]]]]]\n", "brackets"),
     "a number of 5000 digits": (f"SwitchName=a Nodes=n[{'9' * 5000}-1]\n", "a.txt:1"),
     "a circle": ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "cycle"),
-    "two pieces": (TREE.replace("a,b", "a"), "pieces"),
-    "a node twice": (TREE.replace("n[5-9]", "n[4-9]"), "a.txt:2"),
+    "a node twice": (TREE.replace("n[5-9]", "n[5-9],n5"), "a.txt:2"),
     "a chain of 3000 switches": (
         "SwitchName=s0 Nodes=n1\n"
         + "".join(f"SwitchName=s{i} Switches=s{i - 1}\n" for i in range(1, 3000)),

@@ -211,12 +211,10 @@ MACHINES = [
             ("binary", "m.txt", "\x00\x01\x02"),
             ("no value", "m.txt:1", "SwitchName=\n"),
             ("a node twice", "'n1'", "SwitchName=s Nodes=n1,n1\n"),
-            ("a node on two", "'n2'", "SwitchName=s Nodes=n[1-2]\nSwitchName=t Nodes=n[2-3]\n"),
+            ("a node in two", "'n2'", "BlockName=s Nodes=n[1-2]\nBlockName=t Nodes=n[2-3]\n"),
             ("a ring", "cycle", "SwitchName=a Switches=b\nSwitchName=b Switches=a\n"),
             ("itself", "cycle", "SwitchName=a Switches=a\n"),
             ("below nowhere", "nowhere", CONF.replace("s[1-2]", "s[1-3]")),
-            ("two pieces", "m.txt", "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n"),
-            ("blocks and switches", "has one", "SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n"),
             ("block sizes 0", "block sizes", "BlockName=b Nodes=n[1-2]\nBlockSizes=0\n"),
             ("an endless line", "the last line is continued", "SwitchName=a Nodes=n1 \\\n"),
             ("an open bracket", "bracket", "SwitchName=a Nodes=n[1-2\n"),
@@ -250,7 +248,6 @@ MACHINES = [
             ("a latency below 0", "latency", CABLES.replace("s0,s1,1 GB/s,40", "s0,s1,1 GB/s,-4")),
             ("an endless quote", "m.txt", 'a,b\n"n1,s1\n' * 3),
             ("two nodes joined", "m.txt", "a,b\nn1,n2\n"),
-            ("two pieces", "m.txt", "a,b\nn1,s1\nn2,s1\nn3,s2\nn4,s2\n"),
         )
     ),
     *(

@@ -210,7 +210,7 @@ def test_the_command_compares_with_a_log(
 @pytest.mark.parametrize(
     ("old", "new", "arguments", "problem"),
     [
-        ("", "", ["--collective", "reduce"], "unknown operation of a collective 'reduce'"),
+        ("", "", ["--collective", "reduction"], "unknown operation of a collective 'reduction'"),
         ("", "", ["--collective", "all-gather"], "unknown algorithm of all-gather 'tree'"),
         ("", "", ["--measured", "c.toml"], "add --collective all-reduce"),
         ("[collective]", "[collective]\ngpus = 5", ["--collective", "all-reduce"], "gpus = 5;"),

@@ -174,6 +174,12 @@ def test_tests_of_a_pair_take_the_time_of_closed_forms() -> None:
     assert shifts == pytest.approx(1e10 / 2**20, rel=0.01)
 
 
+def test_ratios_are_of_times() -> None:
+    """Twice the time is twice as slow, twice the bandwidth half."""
+    assert Matched(row("osu_latency", 8), "", 2.0).ratio == 2.0
+    assert Matched(row("osu_bw", 8, unit="MB/s"), "", 2.0).ratio == 0.5
+
+
 def test_sizes_of_collectives_are_those_of_the_benchmark() -> None:
     """OSU prints bytes for each rank of an all-to-all, other tables those of the buffer."""
     of_rank = match(row("osu_alltoall", 1 << 20, 4, algorithm="pairwise"), machine())
@@ -309,6 +315,15 @@ def test_the_parameter_that_is_wrong_explains_the_difference() -> None:
     first, second = sentences(matched, [], explained)
     assert first.startswith("The machine takes 2.")
     assert second.startswith("NIC bandwidth explains most: 4 GB/s instead of 10 GB/s")
+
+
+def test_another_parameter_explains_small_rows() -> None:
+    far = machine(node_latency_s=3e-6)
+    matched = match_all([one for one in synthetic(far) if one.bytes <= 64], machine(), {})
+    explained = explaining(machine(), matched, {})
+    assert explained is not None
+    assert explained[0].parameter.name == "NIC latency"
+    assert explained[0].after == pytest.approx(3e-6, rel=0.05)
 
 
 def test_the_command_writes_a_machine_file_and_a_page(

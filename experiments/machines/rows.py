@@ -82,7 +82,7 @@ def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
         {"machine": content["name"], "fitted": line.split(":")[0], "line": line}
         for line in fitted_lines(fitted)
     ]
-    found = {"rows": frame.to_dict("records")}
+    found: dict[str, list[Any]] = {"rows": frame.to_dict("records")}
     return found | ({"fitted": values} if values else {})
 
 

@@ -36,6 +36,7 @@ from netcosim.report.effect import (
     best,
     change_of,
     contrary,
+    counted,
     distinct,
     effect_rows,
     joined_ends,
@@ -107,6 +108,12 @@ def effect(
 )
 def test_an_effect_in_words(found: Effect, clause: str, interval: str) -> None:
     assert (found.clause(), found.interval()) == (clause, interval)
+
+
+def test_things_are_counted() -> None:
+    texts = [counted(n, what) for n, what in ((1, "snapshot"), (5, "bootstrap log"))]
+    assert texts == ["1 snapshot", "5 bootstrap logs"]
+    assert counted(1000, "block of the log") == "1,000 blocks of the log"
 
 
 def test_ends_that_read_alike_are_one_number() -> None:

@@ -277,9 +277,9 @@ def effect_rows(effects: Sequence[Effect]) -> list[dict[str, object]]:
 
 
 def counted(count: int, what: str) -> str:
-    """Format a number of things: "1 snapshot", "20 snapshots", "5 blocks of the log"."""
-    first, *rest = what.split(" ", 1)
-    return f"{count:,} {first}{'' if count == 1 else 's'}{''.join(f' {text}' for text in rest)}"
+    """Format a number of things: "1 snapshot", "5 bootstrap logs", "10 blocks of the log"."""
+    noun, of, rest = what.partition(" of ")
+    return f"{count:,} {noun}{'' if count == 1 else 's'}{of}{rest}"
 
 
 def number(value: float) -> str:

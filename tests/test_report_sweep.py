@@ -216,10 +216,10 @@ def test_regions_of_the_best_policy() -> None:
     [wait] = [line for line in verdict(found) if "wait" in line]
     assert wait == (
         "Best mean wait: simple at 3 of 6 (routing ugal); rdn at 2 of 6 (load 2, routing minimal; "
-        "load 4, routing minimal); no policy significantly at 1 of 6 (load 1, routing minimal)."
+        "load 4, routing minimal); no significant difference at 1 of 6 (load 1, routing minimal)."
     )
     [both] = [line for line in verdict(found) if "utilisation" in line]
-    assert both == "Best utilisation: no policy significantly everywhere."
+    assert both == "Best utilisation: no significant difference everywhere."
 
 
 def test_drawings_show_what_the_estimates_say() -> None:

@@ -133,11 +133,6 @@ class Effect:
         """The change as a ratio to the reference."""
         return Interval(*(1 + end / 100 for end in (self.value, self.low, self.high)))
 
-    @property
-    def text(self) -> str:
-        """The value with its unit: "-35 %", "1.2 min"."""
-        return self._format(self.value)
-
     def interval(self) -> str:
         """Return value, ends and samples: "communication time -35 % (-42 to -28; 20 snapshots)"."""
         text = f"{self._name()} {self._format(self.value)}"

@@ -39,7 +39,7 @@ class _Decided:
             for policy, mine in self.without_interval.items()
         ]
         if self.undecided:
-            parts.append(f"no policy significantly {_where(compared, self.undecided, cells)}")
+            parts.append(f"no significant difference {_where(compared, self.undecided, cells)}")
         return "; ".join(parts)
 
 

@@ -21,7 +21,7 @@ def _judged(folder: Path) -> None:
     """The log's own schedule, to the second, and its run times."""
     page = (folder / "judged" / "report.html").read_text(encoding="utf-8")
     titles = re.findall(r"<h2>(.*?)</h2>", page)
-    for begins in ("What is assumed", "Does the locality score predict", "Who gains"):
+    for begins in ("Assumptions", "Does the locality score predict", "Who gains"):
         assert any(title.startswith(begins) for title in titles)
     jobs = pd.read_csv(folder / "judged" / "tables" / "jobs.csv")
     assert len(jobs) == 4 * 1500

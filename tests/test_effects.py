@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
+from sweep_frames import compared, policies_frame
 
 from cosim.isolation.phases import verdict, word
 from netcosim.curve.config import CurveConfig
@@ -36,6 +37,7 @@ from netcosim.report.effect import (
     best,
     change_of,
     contrary,
+    counted,
     distinct,
     effect_rows,
     joined_ends,
@@ -45,6 +47,7 @@ from netcosim.report.effect import (
     use,
 )
 from netcosim.report.figures.run import run_figures
+from netcosim.report.figures.sweep import scale_of
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.verdict import effects_of, findings, part_effects, run_recommendation
 from netsim.errors import NetcosimError
@@ -107,6 +110,12 @@ def effect(
 )
 def test_an_effect_in_words(found: Effect, clause: str, interval: str) -> None:
     assert (found.clause(), found.interval()) == (clause, interval)
+
+
+def test_things_are_counted() -> None:
+    texts = [counted(n, what) for n, what in ((1, "snapshot"), (5, "bootstrap log"))]
+    assert texts == ["1 snapshot", "5 bootstrap logs"]
+    assert counted(1000, "block of the log") == "1,000 blocks of the log"
 
 
 def test_ends_that_read_alike_are_one_number() -> None:
@@ -497,3 +506,14 @@ def test_of_100_intervals_90_hold_the_true_effect(
 ) -> None:
     """Of snapshots, stretches and generated workloads."""
     assert held_of_100(interval, true) >= 90
+
+
+def test_what_a_sweep_draws_has_the_name_of_the_quantity() -> None:
+    """The defect: "time, reference = 1"."""
+    columns = {metric.column: 0.5 for metric in METRICS}
+    found = compared(
+        policies_frame({"load": [1, 2]}, ["a", "b"], lambda point, policy: columns), ["load"]
+    )
+    assert len(found.metrics) == len(METRICS)
+    for metric in found.metrics:
+        assert metric.quantity.name in scale_of(found, metric).label

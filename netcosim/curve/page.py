@@ -69,7 +69,7 @@ def _level(
     subject: str, quantity: Quantity, value: float, config: CurveConfig, part: str
 ) -> Effect:
     off = config.curve.tolerance
-    own = {"sample": "half of the window", "samples": 2, "method": "tolerance of the halves"}
+    own = {"sample": "part of the window", "samples": 2, "method": "tolerance of the halves"}
     ends = {"low": value * (1 - off), "high": value * (1 + off)}
     return Effect(subject, quantity, "", value, part=part, **ends, **own)  # type: ignore[arg-type]
 

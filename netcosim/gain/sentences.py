@@ -91,8 +91,11 @@ def recommend(tables: Tables) -> Recommendation:
         sends = "Leave out --predict: packets then measure the gain."
     beyond = f"WARNING, outside of what the predictor was fitted on: {outside}. " if outside else ""
     every = [effect for name in words for effect in (*of_queue[name], *of_runs[name])]
+    changes = sentence(shown)
+    if words[best] == PAYS:
+        changes = f"it {changes.removeprefix(best).lstrip()}"
     return Recommendation(
-        f"{lead}: {sentence(shown)}",
+        f"{lead}: {changes}",
         tuple(shown),
         f"Jobs that communicate do so for {share}; more or less of it changes the answer.",
         _as_sentence(decides(gain)) or sends,

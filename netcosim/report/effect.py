@@ -133,11 +133,6 @@ class Effect:
         """The change as a ratio to the reference."""
         return Interval(*(1 + end / 100 for end in (self.value, self.low, self.high)))
 
-    @property
-    def text(self) -> str:
-        """The value with its unit: "-35 %", "1.2 min"."""
-        return self._format(self.value)
-
     def interval(self) -> str:
         """Return value, ends and samples: "communication time -35 % (-42 to -28; 20 snapshots)"."""
         text = f"{self._name()} {self._format(self.value)}"
@@ -277,9 +272,9 @@ def effect_rows(effects: Sequence[Effect]) -> list[dict[str, object]]:
 
 
 def counted(count: int, what: str) -> str:
-    """Format a number of things: "1 snapshot", "20 snapshots", "5 blocks of the log"."""
-    first, *rest = what.split(" ", 1)
-    return f"{count:,} {first}{'' if count == 1 else 's'}{''.join(f' {text}' for text in rest)}"
+    """Format a number of things: "1 snapshot", "5 bootstrap logs", "10 blocks of the log"."""
+    noun, of, rest = what.partition(" of ")
+    return f"{count:,} {noun}{'' if count == 1 else 's'}{of}{rest}"
 
 
 def number(value: float) -> str:

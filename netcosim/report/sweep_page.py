@@ -35,7 +35,7 @@ from netcosim.report.sweep_tables import (
     points_table,
     policies_table,
 )
-from netcosim.report.sweep_verdict import format_comparison, recommend, verdict
+from netcosim.report.sweep_verdict import recommend, verdict
 from netcosim.report.swept import REPETITIONS, swept
 from netcosim.report.table import LINK
 from netcosim.report.templates import part
@@ -221,7 +221,7 @@ def _format_values(labels: Sequence[str]) -> str:
 
 def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table) -> list[Section]:
     """Return best policies, curves along every axis, and the table that they come from."""
-    more = part("comparison", sentences, format_comparison(compared))
+    more = part("comparison", sentences)
     sections = []
     maps = best_drawings(compared)
     if maps:

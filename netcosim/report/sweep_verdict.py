@@ -13,7 +13,6 @@ from netcosim.report.swept import Cell
 from netcosim.report.verdict import repeated
 from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 from queuesim.statistics import LEAST_SAMPLES
-from workloads.drawn import LEAST_BLOCKS
 
 FIRST = ("communication_ratio", "mean_turnaround_s")
 """Metrics that a page begins with."""
@@ -40,7 +39,7 @@ class _Decided:
             for policy, mine in self.without_interval.items()
         ]
         if self.undecided:
-            parts.append(f"no policy significantly {_where(compared, self.undecided, cells)}")
+            parts.append(f"no significant difference {_where(compared, self.undecided, cells)}")
         return "; ".join(parts)
 
 
@@ -132,7 +131,7 @@ def _changes(
 
 
 def _rating(compared: Compared, found: _Decided) -> str:
-    """Return what the comparison is made from, in a line; `format_comparison` has all of it."""
+    """Return what the comparison is made from, in a line."""
     estimates = compared.of(found.metric)
     if len(compared.policies) < 2:
         return ""
@@ -186,39 +185,6 @@ def _needs(compared: Compared, found: _Decided, samples: int) -> Iterator[float]
         effect = change(metric, first, at[first], second, at[second])
         # more drawn logs have no more blocks
         yield math.inf if at[first].redrawn else samples_to_decide(effect.ratio, samples)
-
-
-def format_comparison(compared: Compared) -> str:
-    """Describe where the intervals come from."""
-    methods = {estimate.method for estimate in compared.estimates.values()}
-    parts = []
-    if "repetitions" in methods:
-        counts = {len(e.samples) for e in compared.estimates.values() if e.method == "repetitions"}
-        many = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-        parts.append(
-            f"Means over {many} repetitions (seeds), with Student's t interval at 95 %; small dots "
-            "are the repetitions. Policies are compared within each repetition, where they have "
-            "the same jobs: one is best where the t interval of its mean difference from every "
-            "other excludes 0, which can be so though the bars overlap."
-        )
-    if "blocks" in methods:
-        parts.append(
-            f"Intervals are those of the log's blocks drawn again (at least {LEAST_BLOCKS}), all "
-            "policies on the same blocks; small dots are the drawn logs."
-        )
-    if "measurement" in methods:
-        parts.append(
-            "Communication times of one repetition have the measurement's own 95 % interval, from "
-            "resampling whole snapshots; a policy is best where intervals do not overlap."
-        )
-    few = {len(e.samples) for e in compared.estimates.values() if e.method == "none"}
-    if few:
-        many = f"{max(few)} repetitions are" if max(few) > 1 else "One repetition is"
-        parts.append(
-            f"{many} too few for an interval ({LEAST_SAMPLES} or more): "
-            f"the best value is named, and another sample might name another.{_equal(compared)}"
-        )
-    return " ".join(parts)
 
 
 def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> str:

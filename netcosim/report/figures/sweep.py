@@ -51,13 +51,13 @@ class Scale:
 
 def scale_of(compared: Compared, metric: Metric) -> Scale:
     """Return the unit that all panels of a metric are drawn in."""
+    name = metric.quantity.name
     if metric.unit == "percent":
-        return Scale(100.0, f"{metric.title.lower()} (%)", "%")
+        return Scale(100.0, f"{name} (%)", "%")
     if metric.unit == "time":
         seconds, unit = time_unit(max((e.interval.value for e in compared.of(metric)), default=0.0))
-        return Scale(1 / seconds, f"{metric.title.lower()} ({unit})", unit)
-    label = metric.title.lower() + (" (reference = 1)" if metric.unit == "ratio" else "")
-    return Scale(1.0, label, "")
+        return Scale(1 / seconds, f"{name} ({unit})", unit)
+    return Scale(1.0, f"{name} (reference = 1)" if metric.unit == "ratio" else name, "")
 
 
 @dataclass(frozen=True)

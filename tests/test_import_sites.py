@@ -122,6 +122,18 @@ def test_older_json_has_plain_numbers_and_one_state(tmp_path: Path) -> None:
     assert jobs.details.status[0] == "timeout"
 
 
+def test_messages_above_the_jobs_are_not_read(tmp_path: Path) -> None:
+    """What a command wrote to its standard error comes first where both go into one file."""
+    above = "sacct: error: slurm_persist_conn_open: failed\n\n"
+    text = HEAD + slurm_row(1, "10:00:00", "11:00:00", "01:00:00", 4)
+    jobs = read(tmp_path, "sacct", above + text)
+    assert (len(jobs), jobs.notes[0]) == (1, "2 lines above the header are not read")
+    with pytest.raises(NetcosimError, match=r"sacct.log:4: "):
+        read(tmp_path, "sacct", above + text.replace("COMPLETED", "DANCING"))
+    document = json.dumps({"meta": {"command": ["sacct"]}, "jobs": JOBS[:2]}, indent=1)
+    assert len(read(tmp_path, "sacct", above + document)) == 2
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

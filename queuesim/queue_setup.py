@@ -112,7 +112,9 @@ class QueueSetup:
                     f"reservations = {self.reservations} with backfill {named!r}; only "
                     '"conservative" has a number of them'
                 )
-            self._method = partial(self._method, reservations=self.reservations)
+            from queuesim.backfilling.conservative import ConservativeBackfill
+
+            self._method = partial(ConservativeBackfill, reservations=self.reservations)
         if rules.preempts:
             from queuesim.site.preemption import check_preemptive
 

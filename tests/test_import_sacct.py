@@ -374,7 +374,7 @@ def test_a_bad_node_list_is_left_out_and_counted(tmp_path: Path) -> None:
 
 
 def test_separators_in_free_text_and_headers_again(tmp_path: Path) -> None:
-    """With one column of free text it is clear which separators are its own, with two it is not."""
+    """The dates and the state determine which separators are of a column of free text."""
     head = "JobID|JobName|State|Submit|Start|End|NNodes|NodeList"
     named = [line.replace("|", "|a|b|", 1) for line in (row(), row("2", hosts="n2"))]
     jobs = read(tmp_path, named[0], head, named[1], head=head)
@@ -382,8 +382,14 @@ def test_separators_in_free_text_and_headers_again(tmp_path: Path) -> None:
     assert jobs.dropped == {"the header again": 1}
     last = read(tmp_path, row() + "|x|y", head=HEAD + "|Comment")
     assert last.job_id.tolist() == [1]
-    two = HEAD + "|JobName|Comment"
-    assert "10 fields; the header has 9" in refused(tmp_path, row() + "|x|y|z", head=two)
+    two = head + "|SubmitLine"
+    for name, command in (("a|b", "c"), ("a", "c|d"), ("a|b|", "c|d|e")):
+        line = row().replace("|", f"|{name}|", 1) + f"|sbatch -d afterok:9|{command}"
+        both = read(tmp_path, line, head=two)
+        assert (both.job_id.tolist(), both.n_nodes.tolist()) == ([1], [1])
+        assert any(note.startswith("1 dependencies on jobs") for note in both.notes)
+    lost = row().replace("2024", "x024").replace("|", "|a|b|", 1)
+    assert "10 fields; the header has 9" in refused(tmp_path, lost + "|c", head=two)
 
 
 def test_a_job_that_changed_its_size_has_its_node_hours(tmp_path: Path) -> None:

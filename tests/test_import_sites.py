@@ -85,7 +85,7 @@ JOBS = [
     slurm_job(2, 4000, 5000, array={"job_id": 2, "task_id": number(4), "task": ""}, steps=[]),
     slurm_job(3, 0, 0, state={"current": ["PENDING"], "reason": "Priority"}, nodes="None assigned"),
     slurm_job(5, 5000, 5600, state={"current": ["CANCELLED"], "reason": "None"})
-    | {"time": slurm_job(5, 5000, 5600)["time"] | {"limit": number(None, infinite=True)}},
+    | {"time": slurm_job(5, 5000, 5600)["time"] | {"limit": number(60, infinite=True)}},
     slurm_job(6, 6000, 6060) | {"time": slurm_job(6, 6000, 6060)["time"] | {"limit": number(None)}},
 ]
 
@@ -120,6 +120,18 @@ def test_older_json_has_plain_numbers_and_one_state(tmp_path: Path) -> None:
     assert (jobs.requested_s.tolist(), jobs.run_time_s.tolist()) == ([3600], [3600])
     assert jobs.details.status is not None
     assert jobs.details.status[0] == "timeout"
+
+
+def test_messages_above_the_jobs_are_not_read(tmp_path: Path) -> None:
+    """What a command wrote to its standard error comes first where both go into one file."""
+    above = "sacct: error: slurm_persist_conn_open: failed\n\n"
+    text = HEAD + slurm_row(1, "10:00:00", "11:00:00", "01:00:00", 4)
+    jobs = read(tmp_path, "sacct", above + text)
+    assert (len(jobs), jobs.notes[0]) == (1, "2 lines above the header are not read")
+    with pytest.raises(NetcosimError, match=r"sacct.log:4: "):
+        read(tmp_path, "sacct", above + text.replace("COMPLETED", "DANCING"))
+    document = json.dumps({"meta": {"command": ["sacct"]}, "jobs": JOBS[:2]}, indent=1)
+    assert len(read(tmp_path, "sacct", above + document)) == 2
 
 
 @pytest.mark.parametrize(
@@ -166,6 +178,12 @@ def test_lsf_with_short_host_lists_and_an_array(tmp_path: Path) -> None:
     assert [jobs.details.status[k] for k in (0, 1)] == ["completed", "timeout"]
     assert jobs.details.node_list is not None
     assert jobs.details.node_list.names == ("n1", "n2", "n3", "n4")
+    # 16 slots on 2 nodes are all of 8 cores each, 3 slots are not; preempted is no limit
+    whole = read(tmp_path, "lsf", one + two, cores_per_node=8, shared_nodes="drop")
+    assert whole.job_id.tolist() == [7]
+    preempted = read(tmp_path, "lsf", two.replace('"" 5 "" -1', '"" 1 "" -1'))
+    assert preempted.details.status is not None
+    assert preempted.details.status[0] == "failed"
     gpus = read(tmp_path, "lsf", one + two, size_unit="gpu")
     assert gpus.n_nodes.tolist() == [4, 4]
     with pytest.raises(NetcosimError, match=r"lsf.log:2: .* the record is cut"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,19 @@ def _sge(*jobs: Fields) -> str:
     return "# Version: 6.2u5\n" + "\n".join(rows) + "\n"
 
 
+def _cobalt(*jobs: Fields) -> str:
+    columns = list(dict.fromkeys(name for job in jobs for name in job))
+    rows = [",".join(f'"{job.get(name, "")}"' for name in columns) for job in jobs]
+    return "\n".join([",".join(columns), *rows]) + "\n"
+
+
+def _flux(*jobs: Fields) -> str:
+    """Numbers and lists are written as such."""
+    plain = re.compile(r"[0-9.]+|\[.*\]")
+    listed = [{k: json.loads(v) if plain.fullmatch(v) else v for k, v in j.items()} for j in jobs]
+    return json.dumps({"jobs": listed})
+
+
 TIMES = {"Submit": "2024-03-05T10:00:00", "Start": "2024-03-05T11:00:00"}
 UNIX = ("1700000000", "1700000060", "1700000660")
 Format = tuple[Callable[..., str], tuple[Fields, Fields], dict[str, Any]]
@@ -127,6 +142,26 @@ FORMATS: dict[str, Format] = {
         ),
         {"cores_per_node": 16},
     ),
+    "cobalt": (
+        _cobalt,
+        tuple(  # type: ignore[arg-type]
+            {"COBALT_JOBID": str(n), "QUEUED_TIMESTAMP": "2020-01-01 00:00:05"}
+            | {"START_TIMESTAMP": "2020-01-01 00:01:05", "END_TIMESTAMP": "2020-01-01 00:11:05"}
+            | {"NODES_USED": "4", "WALLTIME_SECONDS": "3600", "EXIT_STATUS": "0"}
+            for n in (11, 12)
+        ),
+        {},
+    ),
+    "flux": (
+        _flux,
+        tuple(  # type: ignore[arg-type]
+            {"id": str(n), "nnodes": "2", "nodelist": f"n{n},k{n}", "duration": "3600"}
+            | dict(zip(("t_submit", "t_run", "t_cleanup"), UNIX, strict=True))
+            | {"result": "COMPLETED"}
+            for n in (11, 12)
+        ),
+        {},
+    ),
 }
 """How a file is written, two jobs, and the parameters that the format needs."""
 
@@ -138,10 +173,12 @@ WITH: dict[str, dict[str, Any]] = {
     "sacct.NCPUS": {"cores_per_node": 32},
     "pbs.Resource_List.ncpus": {"cores_per_node": 32},
     "lsf.effectiveResReq": {"size_unit": "gpu"},
+    "flux.ncores": {"cores_per_node": 32},
 }
 """Parameters that make a field count."""
 WITHOUT = {
     "sacct.ReqNodes": ("NNodes",),
+    "flux.t_inactive": ("t_cleanup",),
     "pbs.qtime": ("ctime",),
     "pbs.unique_node_count": ("Resource_List.nodect",),
     "pbs.Resource_List.select": ("Resource_List.nodect",),

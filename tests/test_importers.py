@@ -204,7 +204,7 @@ def test_a_record_may_be_longer_than_a_line_of_a_table(tmp_path: Path) -> None:
     [
         ("hello\n", "log.txt:1: 'hello' is no accounting record"),
         (record() + record("x.server"), "log.txt:2: job 'x.server'; a number is needed"),
-        (record(Resource_List__walltime="long"), "log.txt:1: long"),
+        (record(Resource_List__walltime="long"), "log.txt:1: Resource_List.walltime is 'long'"),
         ("", "no job can be used"),
     ],
 )

@@ -88,8 +88,8 @@ def _jobs(jobs: Workload) -> list[tuple[str, str]]:
 
 def jobs_rows(jobs: Workload) -> Rows:
     """Describe which jobs a point has, where some were left out or noted; else nothing."""
-    told = bool(len(jobs)) and (jobs.notes or any(jobs.dropped.values()))
-    return [{"what": what, "text": text} for what, text in _jobs(jobs)] if told else []
+    noted = bool(len(jobs)) and (jobs.notes or any(jobs.dropped.values()))
+    return [{"what": what, "text": text} for what, text in _jobs(jobs)] if noted else []
 
 
 def _overran(result: CosimResult) -> Iterable[str]:

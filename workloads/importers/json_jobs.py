@@ -12,12 +12,15 @@ from netsim.errors import NetcosimError
 from netsim.files import read_text
 
 _JOBS = re.compile(r'\A\s*\[|"jobs"\s*:\s*\[')
+_FIRST = re.compile(r"^\s*[\[{]", re.MULTILINE)
 _COMMA = re.compile(r"\s*(,?)\s*")
 
 
 def json_jobs(path: str | Path) -> Iterator[Any]:
     """Yield the jobs of a file: a list, an object with "jobs", one job, or an object a line."""
     text = read_text(path)
+    above = _FIRST.search(text)
+    text = text[above.start() :] if above else text  # messages of the command that wrote it
     try:
         begin = _JOBS.search(text)
         if begin is None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import nan
 from typing import Annotated
@@ -70,8 +68,7 @@ class Found:
     bad_lines: str = "refuse"
     """See `BadLines`."""
 
-    @contextmanager
-    def reading(self, where: str = "") -> Iterator[None]:
+    def reading(self, where: str = "") -> _Reading:
         """Leave out and count what is found not to be sound within the block, or stop.
 
         Parameters
@@ -79,10 +76,23 @@ class Found:
         where : str
             ``file:line``, if the errors do not name it.
         """
-        try:
-            yield
-        except (NetcosimError, ValueError) as error:
-            if self.bad_lines == "refuse":
-                place = f"{where}: " if where else ""
-                raise NetcosimError(f"{place}{error}; {DROP_HINT}") from None
-            self.dropped[NOT_SOUND] += 1
+        return _Reading(self, where)
+
+
+class _Reading:
+    """The block of `Found.reading`."""
+
+    def __init__(self, found: Found, where: str) -> None:
+        self._found, self._where = found, where
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, (NetcosimError, ValueError)):
+            return False
+        if self._found.bad_lines == "refuse":
+            place = f"{self._where}: " if self._where else ""
+            raise NetcosimError(f"{place}{error}; {DROP_HINT}") from None
+        self._found.dropped[NOT_SOUND] += 1
+        return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import ceil, inf, isnan, nan
 from pathlib import Path
 from typing import Annotated
@@ -52,8 +53,16 @@ _GPUS = re.compile(r"(?:^|,)gres/gpu(:[^=,]*)?=([0-9]{1,9})(?![0-9.])")
 
 def looks_like(head: Sequence[str]) -> bool:
     """Return whether a file that begins with these lines is one."""
-    words = re.split(r"[|;\t,]", head[0].strip().lower()) if head else []
-    return ("jobid" in words and "submit" in words) or sacct_json.looks_like(head)
+    return _above(head) is not None or sacct_json.looks_like(head)
+
+
+def _above(head: Sequence[str]) -> int | None:
+    """Return how many lines (messages, blank ones) are above the header; None: no header."""
+    for k, line in enumerate(head[:10]):
+        words = re.split(r"[|;\t,]", line.strip().lower())
+        if "jobid" in words and "submit" in words:
+            return k
+    return None
 
 
 def read_sacct(
@@ -83,16 +92,21 @@ def read_sacct(
     read so that its dates and its state are in their places.
     """
     found = Found(bad_lines=bad_lines)
-    is_json = sacct_json.looks_like(first_lines(path))
+    top = first_lines(path)
+    is_json, above = sacct_json.looks_like(top), _above(top) or 0
     lines = iter(()) if is_json else read_lines(path)
+    if above and not is_json:
+        found.notes.append(
+            f"{len(list(islice(lines, above))):,} lines above the header are not read"
+        )
     head = next(lines, "")
     header = ("", list(sacct_json.COLUMNS)) if is_json else _header(path, head)
     table = _Table(path, header, LogClock(timezone), submitted == "eligible")
     if unknown := sorted(set(table.columns) - MEANINGS["sacct"].names):
         found.notes.append(f"columns that are not known and not read: {', '.join(unknown)}")
     parts: dict[str, list[LoggedJob]] = {}
-    rows = enumerate(sacct_json.json_cells(path), start=1) if is_json else enumerate(lines, start=2)
-    for number, row in rows:
+    rows: Iterator[list[str] | str] = sacct_json.json_cells(path) if is_json else lines
+    for number, row in enumerate(rows, start=1 if is_json else 2 + above):
         if isinstance(row, str) and not is_json:
             if not row or row.isspace():
                 continue
@@ -101,9 +115,10 @@ def read_sacct(
                 continue
         job = None
         with found.reading(f"{path}: job {number} of the list" if is_json else f"{path}:{number}"):
-            if isinstance(row, str):
-                row = table.cells(row.rstrip("\r")) if not is_json else _not_sound(row)
-            job = table.job(row, number, found)
+            if is_json and isinstance(row, str):
+                raise _BadLineError(row)
+            cells = table.cells(row.rstrip("\r")) if isinstance(row, str) else row
+            job = table.job(cells, number, found)
         if job is not None:
             base, plus, _ = job.id.partition("+")
             if plus:
@@ -136,10 +151,6 @@ def _shares(count: int, columns: int) -> Iterator[tuple[int, ...]]:
     for first in range(count + 1):
         for rest in _shares(count - first, columns - 1):
             yield (first, *rest)
-
-
-def _not_sound(why: str) -> list[str]:
-    raise _BadLineError(why)
 
 
 def _header(path: str | Path, line: str) -> tuple[str, list[str]]:

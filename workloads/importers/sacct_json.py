@@ -20,7 +20,7 @@ def looks_like(head: Sequence[str]) -> bool:
     """Return whether a file that begins with these lines is one."""
     text = "".join(head)
     names = ('"allocation_nodes"', '"association"', '"data_parser/', '"openapi/dbv0')
-    return text.lstrip()[:1] == "{" and any(name in text for name in names)
+    return any(line[:1] == "{" for line in head) and any(name in text for name in names)
 
 
 def json_cells(path: str | Path) -> Iterator[list[str] | str]:

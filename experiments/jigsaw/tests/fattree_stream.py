@@ -34,6 +34,7 @@ def on_54_nodes(tmp_path, policy, walltimes="logged", backfill="easy", **assumed
                 "all_at_zero": True,
                 "larger_jobs": "drop",
                 "walltimes": walltimes,
+                "missing_limits": "run-time",
             },
             "queue": {**queue, "backfill": backfill},
             "run": {"snapshots": 0},

@@ -316,7 +316,11 @@ def random_case(rng: np.random.Generator, family: str) -> Case:
     names = routings_for(topology.family)
     name = names[rng.integers(len(names))]
     routing = make_routing(topology, name, random_parameters(rng, topology.family, name))
-    case = Case(routing, random_traffic(rng, topology.n_nodes), random_config(rng))
+    traffic, config = random_traffic(rng, topology.n_nodes), random_config(rng)
+    if traffic.program.step_waits_sends is not None:
+        # by rendezvous, ranks that wait for their sends may wait for each other
+        config = replace(config, eager_limit_bytes=None)
+    case = Case(routing, traffic, config)
     return with_allocation(with_priorities(case, rng), rng)
 
 

@@ -18,9 +18,11 @@ from numba import njit
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import leave_at_once
 from netsim.packet.kernels_memory import prefetch, row_of
+from netsim.packet.kernels_queues import post_control
 from netsim.packet.kernels_sends import (
     add_sends,
     add_timer,
+    begins_again,
     leave_step,
     make_ready,
     program_ends,
@@ -155,15 +157,21 @@ def post_part(a, part, port):
     # Invariant: a part is in one list at a time (a port's queue, a rank's arrivals, parked
     # requests), for all of them run through its one ``next``.
     message.next = -1
-    if queue.head < 0:
+    if sc.control_first and part >= sc.request * sc.n_messages:
+        first = post_control(a, part, priority_class * sc.n_nodes + port)
+        if first:
+            add_start(sc, link_row, a.events, port, max(sc.now, link_row.free_at))
+            link_row.waiting_vcs |= np.int64(1) << (priority_class << sc.class_shift)
+    elif queue.head < 0:
         queue.head = part
         queue.sent = 0
         queue.count = message.packets_left
+        queue.tail = part
         link_row.waiting_vcs |= np.int64(1) << (priority_class << sc.class_shift)
         add_start(sc, link_row, a.events, port, max(sc.now, link_row.free_at))
     else:
         row_of(a.messages, queue.tail).next = part
-    queue.tail = part
+        queue.tail = part
 
 
 @njit(**INNER_KERNEL)
@@ -371,7 +379,7 @@ def next_ready(a):
         r = sc.ready_head
         rank = row_of(a.ranks, r)
         sc.ready_head = rank.ready_next
-        if not rank.must_begin:  # else it begins another round
+        if not sc.tracks or not begins_again(a, r):
             next_step(a, r, rank)
         if rank.cpu == IDLE:
             return r

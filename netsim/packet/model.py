@@ -110,7 +110,9 @@ class PacketConfig:
     jitter_distribution: Annotated[
         str, "how the extra time is distributed", NamesIn(JITTERS), _WITH_JITTER
     ] = EXPONENTIAL
-    jitter_seed: Annotated[int, "seed of the extra time", Ge(0), _WITH_JITTER] = 0
+    jitter_seed: Annotated[
+        int, "seed of the extra time", Ge(0), Example(1, {"jitter": "200 ns"}), _WITH_JITTER
+    ] = 0
     port_messages: Annotated[
         int,
         "messages of a port's queue whose packets it sends in turn",

@@ -227,7 +227,7 @@ def random_traffic(rng: np.random.Generator, n_nodes: int) -> Traffic:
         programs,
         [rng.integers(0, n_nodes, p.n_ranks) for p in programs],
         [1e-9 * int(rng.choice([0, 0, 1, 2000])) for _ in programs],
-        group_loops=loops if loops.any() else None,
+        group_loops=loops.tolist() if loops.any() else None,
     )
 
 

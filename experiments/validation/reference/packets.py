@@ -327,10 +327,10 @@ def simulate_reference(
     network = kind(clock, order, routing, config, seed, *ends, n_classes)
     ranks.messages = Messages(traffic, config, topology, network.send, ranks.arrive)
     last_ps = MAX_DURATION_PS if until_s is None else to_ps(until_s)
-    others_ended = False
+    loops, others_ended = bool(traffic.loops.any()), False
     while clock.peek() <= last_ps and not others_ended:
         clock.step()
-        others_ended = bool(traffic.loops.any()) and ranks.others_ended
+        others_ended = loops and ranks.others_ended
     if others_ended:
         clock.run(until=clock.now + 1)
         end_ps = ranks.last_event_ps

@@ -334,8 +334,9 @@ def build_arrays(
         ).view(np.recarray),
         step_start=step_start if sc.has_starts else none,
         sender=program.send_stream_from() if tracks else none.astype(np.int32),
-        step_waits=np.array(none if program.step_waits_sends is None else program.step_waits_sends)
-        > 0,
+        step_waits=np.array(
+            none if program.step_waits_sends is None else program.step_waits_sends, dtype=np.bool_
+        ),
         tracks=track_rows(traffic, stream_rank) if tracks else aligned_zeros(1, t.TRACK),
         fresh=messages.copy() if sc.loops or sc.resumes else aligned_zeros(1, t.MESSAGE),
         sent=np.zeros(len(messages) if sc.resumes else 1, dtype=np.int32),

@@ -253,7 +253,9 @@ def test_engines_agree_on_end_points(block):
         rng = np.random.default_rng((51, block, k))
         case = random_case(rng, ("dragonfly", "fattree", "torus")[k % 3])
         plain, fast = (
-            simulate(case.routing, case.traffic, case.config, np.random.default_rng(3))
+            simulate(
+                case.routing, case.traffic, case.config, np.random.default_rng(3), until_s=100e-6
+            )
             for simulate in ENGINES.values()
         )
         for field in fields(plain):

@@ -344,7 +344,9 @@ def with_allocation(case: Case, rng: np.random.Generator) -> Case:
 
 def with_priorities(case: Case, rng: np.random.Generator) -> Case:
     """Return the case with random priorities and output queues, half of the time if it can."""
-    traffic = replace(case.traffic, group_priority=rng.integers(0, 3, case.traffic.n_groups))
+    # a group that loops with a higher priority might keep others from ever ending
+    priorities = rng.integers(0, 3, case.traffic.n_groups)
+    traffic = replace(case.traffic, group_priority=priorities, group_loops=None)
     config = replace(case.config, **OUTPUT_QUEUED)
     prioritised = Case(case.routing, traffic, config)
     try:

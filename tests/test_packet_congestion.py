@@ -344,6 +344,12 @@ def test_traffic_without_an_incast_loses_nothing(network: str) -> None:
 # Keys
 
 
+@pytest.mark.parametrize("given", [{"port_messages": 2}, {"control_first": True}])
+def test_the_order_of_messages_is_the_control_s(given: dict[str, object]) -> None:
+    with pytest.raises(NetcosimError, match=r"= (2|True) with congestion_control = dcqcn, which"):
+        PacketConfig(eager_limit_bytes=1000, congestion_control="dcqcn", **given)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from packet_cases import ENGINES, L, R, Send, Step, config, line, seeded, traffic
+from selection import first_only
 
-from experiments.validation.cases import program
+from experiments.validation.cases import program, random_case
 from netsim.errors import NetcosimError
+from netsim.packet.jitter import RECEIVES, SENDS, jitter_ps
 from netsim.packet.model import INPUT_QUEUED, PacketConfig, ProgramStuckError
 from netsim.traffic import combine
 
@@ -174,3 +176,87 @@ def test_one_group_must_end():
     sent = combine([ping(1000)], [np.array([0, 1])], group_loops=[True])
     with pytest.raises(NetcosimError, match="group_loops has 1 of 1 groups"):
         ENGINES["engine"](line([0, 0]), sent, config(), np.random.default_rng(1))
+
+
+# Queues of ports
+
+
+def test_messages_of_a_port_take_turns(run):
+    """Three messages of two packets: two of them in turn, the third when one of them has left."""
+    sent = traffic([Step([Send(1, 2000)] * 3)], [Step(need=3)])
+    for messages, ends_us in ((1, (2, 4, 6)), (2, (3, 4, 6)), (3, (4, 5, 6)), (9, (4, 5, 6))):
+        done = run(line([0, 0]), sent, replace(config(), port_messages=messages))
+        ends_ps = [1_000_000 * end + 2 * L + R for end in ends_us]
+        assert done.message_finish_ps.tolist() == ends_ps
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_clear_to_send_passes_data(run, first):
+    """Rank 1 sends 5000 bytes of its own. The clear-to-send is posted at 244 ns and leaves when the
+    first packet has, at 1 us, or when the last has, at 5 us."""
+    control = replace(config(), eager_limit_bytes=6000, control_bytes=64, control_first=first)
+    sent = traffic([Step([Send(1, 9000)])], [Step([Send(2, 5000)], need=1)], [Step(need=1)])
+    begin = 1_000_000 if first else 5_000_000
+    one_way = 64_000 + 2 * L + R
+    assert run(line([0, 0, 0]), sent, control).message_finish_ps.tolist() == [
+        begin + one_way + 9_000_000 + 2 * L + R,
+        5_000_000 + 2 * L + R + first * 64_000,
+    ]
+
+
+def test_requests_keep_their_order(run):
+    """Both pass the 3000 bytes that were posted before them, the first one first."""
+    control = replace(config(), eager_limit_bytes=3000, control_bytes=64, control_first=True)
+    steps = [Step([Send(1, 3000), Send(2, 4000), Send(3, 4000)])]
+    done = run(line([0] * 4), traffic(steps, *[[Step(need=1)]] * 3), control)
+    # requests leave at 0 and 64 ns, before any data, and each comes back 488 ns after it left
+    answer = 2 * (64_000 + 2 * L + R)
+    assert done.message_post_ps.tolist() == [0, 0, 0]
+    assert answer < 3_128_000
+    data = 128_000 + 3_000_000 + 2 * L + R
+    assert done.message_finish_ps.tolist() == [data, data + 4_000_000, data + 8_000_000]
+
+
+# Jitter of hosts
+
+
+def test_jitter_is_drawn_by_message(run):
+    """An exponential time of its own for each send and each receive, in nanoseconds."""
+    noisy = replace(config(), jitter_s=1e-6, jitter_seed=3)
+    numbers = np.arange(2)
+    sends, receives = (jitter_ps(noisy, numbers, side) for side in (SENDS, RECEIVES))
+    assert len({*sends, *receives}) == 4
+    done = run(line([0, 0]), traffic([Step([Send(1, 1000)] * 2)], [Step(need=2)]), noisy)
+    assert done.message_post_ps.tolist() == np.cumsum(sends).tolist()
+    counted = 0
+    for arrived, work in zip(done.message_finish_ps, receives, strict=True):
+        counted = max(counted, arrived) + work
+    assert done.rank_finish_ps[1] == counted
+
+
+@pytest.mark.parametrize(("name", "share"), [("exponential", 4.605), ("lognormal", 7.936)])
+def test_jitter_has_its_distribution(name, share):
+    """Of 200,000: the mean within 1 %, and the 99 % of it: ln 100, or exp(1.2 z - 0.72)."""
+    noisy = PacketConfig(jitter_s=1e-6, jitter_distribution=name)
+    times = jitter_ps(noisy, np.arange(200_000), SENDS)
+    assert np.all(times % 1000 == 0)
+    assert times.mean() == pytest.approx(1e6, rel=0.01)
+    assert np.quantile(times, 0.99) == pytest.approx(share * 1e6, rel=0.03)
+    other = replace(noisy, jitter_seed=1)
+    assert abs(np.corrcoef(times, jitter_ps(other, np.arange(200_000), SENDS))[0, 1]) < 0.01
+
+
+@pytest.mark.parametrize("block", first_only(range(50)))
+def test_engines_agree_on_end_points(block):
+    """300 random cases of three families, with all keys of end points."""
+    for k in range(6):
+        rng = np.random.default_rng((51, block, k))
+        case = random_case(rng, ("dragonfly", "fattree", "torus")[k % 3])
+        plain, fast = (
+            simulate(
+                case.routing, case.traffic, case.config, np.random.default_rng(3), until_s=100e-6
+            )
+            for simulate in ENGINES.values()
+        )
+        for field in fields(plain):
+            np.testing.assert_array_equal(getattr(fast, field.name), getattr(plain, field.name))

@@ -24,6 +24,15 @@ def test_an_aries_group_needs_one_channel() -> None:
     assert find_cycle(make_routing(dragonfly(1, 96, 1, group="aries"), "minimal")) is None
 
 
+@pytest.mark.parametrize("name", ["ugal-l", "ugal-g", "par"])
+@pytest.mark.parametrize("g", [1, 2, 4])
+def test_detours_inside_slow_groups_have_no_cycle(name: str, g: int) -> None:
+    """In the order of all channels; on one channel they have a cycle."""
+    routing = make_routing(dragonfly(1, 4, g, local_bandwidth_Bps=5 * 10**8), name)
+    assert find_cycle(routing) is None
+    assert find_cycle(on_one_channel(routing)) is not None
+
+
 def on_one_channel(routing: Routing) -> Routing:
     def choices(router: int, dst: int, state: int) -> list[Hop]:
         return [hop._replace(vc=0) for hop in routing.choices(router, dst, state)]

@@ -140,10 +140,11 @@ def test_kernel_draws_as_the_reference(
 @pytest.mark.parametrize("name", ["ugal-l", "par"])
 @pytest.mark.parametrize("parameters", UGAL, ids=lambda p: "-".join(map(str, p.values())))
 def test_kernel_compares_as_the_reference(name: str, parameters: dict[str, object]) -> None:
-    """Whatever is compared, on links of three speeds, one and two a pair of groups."""
+    """Whatever is compared, on links of three speeds, one and two a pair of groups; in groups whose
+    links are slower than a node's packets detour, too."""
     rng = np.random.default_rng(1)
-    for h, g in ((None, 5), (3, 4)):
-        speeds = {"local_bandwidth_Bps": 3 * 10**9, "global_bandwidth_Bps": 250_000_000}
+    for h, g, local_Bps in ((None, 5, 3 * 10**9), (3, 4, 3 * 10**9), (1, 2, 5 * 10**8)):
+        speeds = {"local_bandwidth_Bps": local_Bps, "global_bandwidth_Bps": 250_000_000}
         t = dragonfly(1, 3, g, h, **speeds)
         routing = make_routing(t, name, parameters)
         walk_and_compare(routing, rng, 200)

@@ -252,6 +252,9 @@ def test_a_margin_in_what_is_not_compared_is_refused(name: str) -> None:
         make_routing(t, name, {"ugal_compares": "output-bytes", "ugal_bias_s": 1e-6})
 
 
+UGALS = ("ugal-l", "ugal-g", "par")
+
+
 class Busy:
     """A view in which some links are busy, and the others idle."""
 
@@ -314,10 +317,11 @@ def test_par_turns_at_the_router_of_a_full_global_link() -> None:
 def test_detours_inside_a_group(group: str) -> None:
     """By way of each other router, on channel 0 and then 1; directly where that has room."""
     a = 96 if group == "aries" else 6
-    t = dragonfly(1, a, 1, group=group)
+    t = dragonfly(1, a, 1, group=group, local_bandwidth_Bps=5 * 10**8)
     s, src, dst = t.shape, 1, 4
     direct = s.local_link(0, src, s.local_step(src, dst))
-    for name, view in (("valiant-local", Busy()), ("adaptive-local", Busy(direct))):
+    judges = [(name, Busy(direct)) for name in ("adaptive-local", *UGALS)]
+    for name, view in (("valiant-local", Busy()), *judges):
         ways = walks(make_routing(t, name), view, src, dst, 300)
         for hops in ways:
             assert [hop.vc for hop in hops] == sorted(hop.vc for hop in hops)
@@ -326,9 +330,19 @@ def test_detours_inside_a_group(group: str) -> None:
             assert {tuple(hop.vc for hop in hops) for hops in ways} == {(0, 1)}
             vias = {int(t.link_dst[hops[0].link]) - t.n_nodes for hops in ways}
             assert vias == set(range(a)) - {src, dst}
-    assert {
-        hops[0].link for hops in walks(make_routing(t, "adaptive-local"), Busy(), src, dst)
-    } == {direct}
+    for name, _ in judges:
+        routing = make_routing(t, name)
+        assert {hops[0].link for hops in walks(routing, Busy(), src, dst)} == {direct}
+
+
+@pytest.mark.parametrize("name", UGALS)
+def test_ugal_detours_inside_a_group_where_its_links_are_slow(name: str) -> None:
+    """Not where each pair of routers has a link as fast as a node's: no node needs two paths."""
+    for local_Bps, detours in ((10**9, False), (10**9 - 1, True)):
+        t = dragonfly(1, 6, 1, local_bandwidth_Bps=local_Bps)
+        direct = t.shape.local_link(0, 1, 4)
+        ways = walks(make_routing(t, name), Busy(direct), 1, 4)
+        assert (direct not in {hops[0].link for hops in ways}) == detours
 
 
 def test_adaptive_local_takes_the_freer_of_two_links() -> None:

@@ -192,7 +192,7 @@ def test_a_key_that_is_accepted_makes_another_point(name: str) -> None:
 
 def test_iterations_read_packets_only_of_patterns_that_compute() -> None:
     """All keys of packets but the two that bytes on the wire depend on: an all-to-all is bytes
-    over bandwidths."""
+    over bandwidths. Those that other keys of packets turn on are unread by themselves."""
     keys = [key for key in KEYS if key.startswith("machine.packet.")]
     found = {}
     for name in ("iterations", "iterations that compute"):
@@ -206,7 +206,14 @@ def test_iterations_read_packets_only_of_patterns_that_compute() -> None:
     assert found["iterations"].isdisjoint(sized | {"machine.packet.preset"})
     assert len(found["iterations"]) >= 10
     assert found["iterations that compute"] == {
-        *("machine.packet.rail_policy", "machine.packet.control_bytes")
+        f"machine.packet.{key}"
+        for key in (
+            "rail_policy",
+            "control_bytes",
+            "control_first",
+            "jitter_distribution",
+            "jitter_seed",
+        )
     }
 
 

@@ -21,6 +21,7 @@ from netsim.packet.model import (
     CROSSING_REQUIRES,
     DELIVERIES,
     INPUT_QUEUED,
+    JITTERS,
     RAIL_POLICIES,
     UNLIMITED,
     PacketConfig,
@@ -49,6 +50,11 @@ CONFIG_VALUES: Mapping[str, Sequence[Any]] = {
     "recv_overhead_s": (0.0, 0.0, 5e-10, 70e-9),
     "copy_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
     "send_s_per_byte": (0.0, 0.0, 4e-13, 3e-12),
+    "jitter_s": (0.0, 0.0, 3e-9, 200e-9),
+    "jitter_distribution": JITTERS,
+    "jitter_seed": (0, 1),
+    "port_messages": (1, 1, 2, 3),
+    "control_first": (False, True),
     "nic_efficiency": (1.0, 1.0, 0.9, 0.5),
     "nic_duplex_efficiency": (None, None, 0.5, 0.4),
     "rail_policy": RAIL_POLICIES,
@@ -231,6 +237,9 @@ def random_config(rng: np.random.Generator) -> PacketConfig:
     drawn = {name: values[int(rng.integers(len(values)))] for name, values in CONFIG_VALUES.items()}
     wire_bytes = drawn["packet_bytes"] + drawn["header_bytes"]
     drawn["buffer_bytes"] = int(wire_bytes * drawn["buffer_bytes"])
+    if drawn["congestion_control"] != CONGESTION_CONTROLS[0]:
+        # a control orders the messages of a port itself
+        drawn |= {"port_messages": 1, "control_first": False}
     return with_router(PacketConfig(**drawn), rng)
 
 
@@ -317,7 +326,11 @@ def random_case(rng: np.random.Generator, family: str) -> Case:
     names = routings_for(topology.family)
     name = names[rng.integers(len(names))]
     routing = make_routing(topology, name, random_parameters(rng, topology.family, name))
-    case = Case(routing, random_traffic(rng, topology.n_nodes), random_config(rng))
+    traffic, config = random_traffic(rng, topology.n_nodes), random_config(rng)
+    if traffic.program.step_waits_sends is not None:
+        # by rendezvous, ranks that wait for their sends may wait for each other
+        config = replace(config, eager_limit_bytes=None)
+    case = Case(routing, traffic, config)
     return with_allocation(with_priorities(case, rng), rng)
 
 
@@ -335,7 +348,9 @@ def with_allocation(case: Case, rng: np.random.Generator) -> Case:
 
 def with_priorities(case: Case, rng: np.random.Generator) -> Case:
     """Return the case with random priorities and output queues, half of the time if it can."""
-    traffic = replace(case.traffic, group_priority=rng.integers(0, 3, case.traffic.n_groups))
+    # a group that loops with a higher priority might keep others from ever ending
+    priorities = rng.integers(0, 3, case.traffic.n_groups)
+    traffic = replace(case.traffic, group_priority=priorities, group_loops=None)
     config = replace(case.config, **OUTPUT_QUEUED)
     prioritised = Case(case.routing, traffic, config)
     try:

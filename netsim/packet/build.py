@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.packet import tables as t
+from netsim.packet.jitter import RECEIVES, SENDS, draw_numbers, jitter_ps
 from netsim.packet.kernels_wheel import NONE, SPAN, SPAN_BITS
 from netsim.packet.message_rows import message_rows, rank_rows, step_rows, track_rows
 from netsim.packet.model import (
@@ -161,6 +162,10 @@ def choose_clock(
     send = ps_array(config.send_overhead_s + config.send_s_per_byte * sent)
     recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * sent)
     send[is_signal] = recv[is_signal] = 0
+    if config.jitter_s > 0:
+        numbers, works = draw_numbers(traffic), program.send_bytes > 0
+        send = of_message(send) + jitter_ps(config, numbers, SENDS) * works
+        recv = of_message(recv) + jitter_ps(config, numbers, RECEIVES) * works
     starts = ps_array(traffic.start_s)
     begins = step_starts_ps(traffic)
     router, overhead = to_ps(config.router_latency_s), to_ps(config.crossing_overhead_s or 0.0)
@@ -185,8 +190,8 @@ def choose_clock(
         bandwidths=bandwidths,
         ser_ps=ser.astype(np.int64),
         compute_ps=compute,
-        send_ps=of_message(send) if send.any() else None,
-        recv_ps=of_message(recv) if recv.any() else None,
+        send_ps=np.broadcast_to(send, len(program.send_bytes)) if send.any() else None,
+        recv_ps=np.broadcast_to(recv, len(program.send_bytes)) if recv.any() else None,
         longest_ps=max(
             int(used.max(initial=1)) + int(latency.max()) + router,
             int(crossing.max(initial=0)),
@@ -271,6 +276,8 @@ def build_arrays(
     step_start = step_starts_ps(traffic) // tick
     sc.has_starts = len(step_start) > 0
     none = np.zeros(1, dtype=np.int64)
+    sc.port_messages, sc.control_first = config.port_messages, config.control_first and request >= 0
+    sc.resumes = sc.port_messages > 1 or sc.control_first
     sc.most_ahead = max(0, spans_of(reach) * SPAN - reach)
     sc.n_messages = n_messages if n_parts > 1 or topology.rails > 1 else 0
     sc.request, sc.common_class = request, common_class(clock)
@@ -328,9 +335,13 @@ def build_arrays(
         ).view(np.recarray),
         step_start=step_start if sc.has_starts else none,
         sender=program.send_stream_from() if tracks else none.astype(np.int32),
-        step_waits=none > 0 if program.step_waits_sends is None else program.step_waits_sends,
+        step_waits=np.array(
+            none if program.step_waits_sends is None else program.step_waits_sends, dtype=np.bool_
+        ),
         tracks=track_rows(traffic, stream_rank) if tracks else aligned_zeros(1, t.TRACK),
-        fresh=messages.copy() if sc.loops else aligned_zeros(1, t.MESSAGE),
+        fresh=messages.copy() if sc.loops or sc.resumes else aligned_zeros(1, t.MESSAGE),
+        sent=np.zeros(len(messages) if sc.resumes else 1, dtype=np.int32),
+        control_tail=np.full(n_classes * n_ports if sc.resumes else 1, -1, dtype=np.int64),
         ports=make_table(
             2 * n_ports if sc.both_ways else 1, t.PORT, began=-1, end=-1, end_before=-1
         ),

@@ -49,8 +49,8 @@ def run_bytes(
     if messages and program.send_bytes.min() < program.send_bytes.max():
         total += messages * _SIZE_BYTES
     for costs in (
-        config.send_overhead_s or config.send_s_per_byte,
-        config.recv_overhead_s or config.copy_s_per_byte,
+        config.send_overhead_s or config.send_s_per_byte or config.jitter_s,
+        config.recv_overhead_s or config.copy_s_per_byte or config.jitter_s,
     ):
         total += messages * 2 * _WORD if costs else 0
     total += 2 * ports * t.PORT.itemsize if config.nic_duplex_efficiency is not None else 0

@@ -214,6 +214,7 @@ def _take_place(a, paces, queue):
     queue.sent = part.sent
     # Invariant: of a message that has not begun no packet has arrived.
     queue.count = part.count if part.sent > 0 else row_of(a.messages, queue.head).packets_left
+    part.sent = 0  # a group that loops sends it again
 
 
 @njit(**HOT_KERNEL)

@@ -14,6 +14,7 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_credits import collect_credits, give_credit, use_space, when_room
 from netsim.packet.kernels_memory import row_of
 from netsim.packet.kernels_outbox import send_credit, send_packet
+from netsim.packet.kernels_queues import resume_next
 from netsim.packet.kernels_sends import send_leaves
 from netsim.packet.kernels_wheel import NONE, add_arrival, add_start, add_try, low_bit, new_packet
 
@@ -229,7 +230,13 @@ def try_node(border, a, port):
     ser = inject(border, a, m, number, q, size_class, sc.now)
     if is_last and sc.tracks:
         send_leaves(a, m, sc.now + ser)
-    if not is_last:
+    if sc.resumes:
+        m = resume_next(a, (vc >> sc.class_shift) * sc.n_nodes + port, m, number + 1, is_last)
+        if m < 0:
+            link_row.waiting_vcs &= ~(np.int64(1) << vc)
+            if link_row.waiting_vcs == 0:
+                return
+    elif not is_last:
         queue.sent = number + 1
     else:
         m = np.int64(message.next)

@@ -18,9 +18,11 @@ from numba import njit
 from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from netsim.packet.kernels_links import leave_at_once
 from netsim.packet.kernels_memory import prefetch, row_of
+from netsim.packet.kernels_queues import post_control
 from netsim.packet.kernels_sends import (
     add_sends,
     add_timer,
+    begins_again,
     leave_step,
     make_ready,
     program_ends,
@@ -156,14 +158,19 @@ def post_part(a, part, port):
     # requests), for all of them run through its one ``next``.
     message.next = -1
     is_first = queue.head < 0
-    if is_first:
+    if sc.control_first and part >= sc.request * sc.n_messages:
+        is_first = post_control(a, part, priority_class * sc.n_nodes + port)
+        if is_first:
+            link_row.waiting_vcs |= np.int64(1) << (priority_class << sc.class_shift)
+    elif is_first:
         queue.head = part
         queue.sent = 0
         queue.count = message.packets_left
+        queue.tail = part
         link_row.waiting_vcs |= np.int64(1) << (priority_class << sc.class_shift)
     else:
         row_of(a.messages, queue.tail).next = part
-    queue.tail = part
+        queue.tail = part
     # "Congestion control": where flows are paced, the parts before it may all have to wait
     if is_first or sc.until < 0:
         add_start(sc, link_row, a.events, port, max(sc.now, link_row.free_at))
@@ -374,7 +381,7 @@ def next_ready(a):
         r = sc.ready_head
         rank = row_of(a.ranks, r)
         sc.ready_head = rank.ready_next
-        if not rank.must_begin:  # else it begins another round
+        if not sc.tracks or not begins_again(a, r):
             next_step(a, r, rank)
         if rank.cpu == IDLE:
             return r

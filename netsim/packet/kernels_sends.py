@@ -92,9 +92,22 @@ def send_counted(a, m):
     between = rank.step == rank.step_end and rank.finish < 0
     if track.first >= 0 and track.uncounted == 0 and between:
         if begin_round(a, r):
+            # it does not begin here, as another rank may be posting its sends
+            rank.must_begin = 0
+            track.again = 1
             make_ready(a, r)
         else:
             rank.finish = a.sc[0].now
+
+
+@njit(**INNER_KERNEL)
+def begins_again(a, r):
+    """Return whether a rank that may continue does so with its next round."""
+    track = row_of(a.tracks, r)
+    again = track.again
+    track.again = 0
+    row_of(a.ranks, r).must_begin |= again
+    return again != 0
 
 
 @njit(**INNER_KERNEL)

@@ -30,6 +30,15 @@ _SEVERAL_PORTS = ReadIf(
     lambda family, given: given.get("rails", 1) != 1 or family in ("cables", "ibnetdiscover"),
     "machine.rails is above 1",
 )
+_WITH_RENDEZVOUS = ReadIf(
+    ("eager_limit_bytes",),
+    lambda limit: limit is not None,
+    "machine.packet.eager_limit_bytes is given",
+)
+EXPONENTIAL = "exponential"
+JITTERS = (EXPONENTIAL, "lognormal")
+_WITH_JITTER = ReadIf(("jitter_s",), lambda mean_s: mean_s > 0, "machine.packet.jitter is above 0")
+MAX_PORT_MESSAGES = 64
 CONGESTION_CONTROLS = ("credits", "endpoint-pairs", "dcqcn")
 MAX_CHANNELS = 32
 """Of a link: its masks have so many bits."""
@@ -93,6 +102,29 @@ class PacketConfig:
     send_s_per_byte: Annotated[
         float, "processor time of the rank for each byte it sends", Ge(0), Example(1e-11)
     ] = 0.0
+    jitter_s: Annotated[
+        float,
+        "mean extra time of the processor on each message that it sends or receives",
+        Ge(0),
+        Example("200 ns"),
+    ] = 0.0
+    jitter_distribution: Annotated[
+        str, "how the extra time is distributed", NamesIn(JITTERS), _WITH_JITTER
+    ] = EXPONENTIAL
+    jitter_seed: Annotated[
+        int, "seed of the extra time", Ge(0), Example(1, {"jitter": "200 ns"}), _WITH_JITTER
+    ] = 0
+    port_messages: Annotated[
+        int,
+        "messages of a port's queue whose packets it sends in turn",
+        Gt(0),
+        Le(MAX_PORT_MESSAGES),
+    ] = 1
+    control_first: Annotated[
+        bool,
+        "whether requests and clear-to-sends pass the data in a port's queue",
+        _WITH_RENDEZVOUS,
+    ] = False
     nic_efficiency: Annotated[
         float,
         "share of its link's bandwidth that a network port sends or receives at",
@@ -118,11 +150,7 @@ class PacketConfig:
         int,
         "payload of a request and of a clear-to-send, 1 B to packet_bytes",
         Gt(0),
-        ReadIf(
-            ("eager_limit_bytes",),
-            lambda limit: limit is not None,
-            "machine.packet.eager_limit_bytes is given",
-        ),
+        _WITH_RENDEZVOUS,
     ] = 64
     rail_policy: Annotated[
         str,
@@ -225,6 +253,8 @@ class PacketConfig:
             ("congestion_threshold_bytes", 1, MAX_BUFFER_BYTES),
             ("control_bytes", 0, None),
             ("eager_limit_bytes", 0, None),
+            ("jitter_seed", 0, 2**63 - 1),
+            ("port_messages", 1, MAX_PORT_MESSAGES),
         ):
             if (value := getattr(self, name)) is not None:
                 need_int("PacketConfig", name, value, low, high)
@@ -239,6 +269,7 @@ class PacketConfig:
             "recv_overhead_s",
             "copy_s_per_byte",
             "send_s_per_byte",
+            "jitter_s",
             "congestion_delay_s",
             *(
                 key
@@ -260,6 +291,12 @@ class PacketConfig:
         if self.input_queued and self.paces_flows:
             raise NetcosimError(
                 f"congestion_control = {self.congestion_control}; router = input-queued has none"
+            )
+        if self.paces_flows and (self.port_messages > 1 or self.control_first):
+            key = "port_messages" if self.port_messages > 1 else "control_first"
+            raise NetcosimError(
+                f"{key} = {getattr(self, key)} with congestion_control = "
+                f"{self.congestion_control}, which orders the messages of a port itself"
             )
         for key in ("congestion_interval_s", "congestion_recovery_s"):
             value = getattr(self, key)
@@ -290,6 +327,10 @@ class PacketConfig:
                 f"control_bytes = {shown(self.control_bytes)}; allowed: 1 to packet_bytes = "
                 f"{self.packet_bytes}, a request is one packet"
             )
+        if self.jitter_distribution not in JITTERS:
+            raise unknown_name("jitter_distribution", self.jitter_distribution, JITTERS)
+        if not isinstance(self.control_first, bool):
+            raise NetcosimError(f"control_first = {self.control_first!r}; allowed: true or false")
         if self.rail_policy not in RAIL_POLICIES:
             raise unknown_name("rail_policy", self.rail_policy, RAIL_POLICIES)
 

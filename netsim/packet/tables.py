@@ -38,7 +38,8 @@ def record(*fields: tuple[Any, ...]) -> np.dtype[Any]:
 # not, 0 if they are the same; round_number counts the rounds of input-queued routers, which have
 # per_class channels for each one of the routing, and node_channels on the links of nodes; tracks:
 # whether ranks look at their own sends (`kernels_sends`); loops: whether groups loop until all
-# others have finished, whose unfinished streams are counted
+# others have finished, whose unfinished streams are counted; resumes: whether a port may send the
+# packets of a part with others between them
 SCALARS = record(
     (np.int64, "now horizon end seed until most_ahead router_latency both_ways"),
     (np.int64, "crossing_overhead n_timers n_far n_later n_starts n_opened n_tries n_packets"),
@@ -47,7 +48,7 @@ SCALARS = record(
     (np.int64, "per_class node_channels random_visits looks_visits room_vc compares_credits"),
     (np.int64, "buffer_bytes common_class n_messages request has_compute has_recv_cost records"),
     (np.int64, "has_send_cost head_counts needs_credit fetch_starts round_number n_streams"),
-    (np.int64, "has_starts tracks loops unfinished"),
+    (np.int64, "has_starts tracks loops unfinished resumes port_messages control_first"),
 )
 
 # try_tick is when the link will be tried; waiting the ticks of serialisation in its FIFOs;
@@ -114,8 +115,8 @@ RANK = record(
 
 # what a stream knows of its own sends: parts that have not left its node, messages that have not
 # been counted; waits: whether a step of it waits for the former; first is its first step if its
-# group loops, else -1, began when it last began that
-TRACK = record((np.int64, "unsent uncounted waits first began"))
+# group loops, else -1, began when it last began that; again: whether it is about to
+TRACK = record((np.int64, "unsent uncounted waits first began again"))
 
 SENDS = 1 << 30
 """What the sends that a step waits for count in arrived and need: more than all messages to it."""
@@ -206,9 +207,13 @@ class Arrays(NamedTuple):
     timers : heap of TIMED, by rank
     ports : (links of ports,) PORT; length 1 where `both_ways` is 0
     step_start : (steps,) ticks before which a step does not compute; length 1 without
-    sender, step_waits, tracks, fresh
+    sender, step_waits, tracks
         Where ranks look at their sends, else of length 1: (messages,) the sending stream; (steps,)
-        whether a step waits for sends; (streams,) TRACK; rows of messages before they are sent.
+        whether a step waits for sends; (streams,) TRACK.
+    fresh : rows of messages before they are sent, where groups loop or `resumes`
+    sent, control_tail
+        Where `resumes`, else of length 1: (rows of messages,) packets of a part that have been
+        sent, while it is not at the head; (ports' queues,) the last request or clear-to-send in it.
     """
 
     sc: Table
@@ -241,6 +246,8 @@ class Arrays(NamedTuple):
     step_waits: NDArray[np.bool_]
     tracks: Table
     fresh: Table
+    sent: I32
+    control_tail: I64
 
 
 class Paces(NamedTuple):

@@ -10,6 +10,9 @@ shortest path. Packets within a group, and all packets of a machine of two group
   Valiant path; see `netsim.routing.dragonfly_reference.Ugal`. It compares each path's first
   link ("ugal-l"), or at the global link with which the path leaves the source group, wherever it
   sits ("ugal-g").
+  In a group whose routers are not all joined, or whose links are slower than a node's, it also
+  decides for packets that stay within the group, between the minimal path and one through another
+  router of the group, by the first links of both.
 - **PAR** (Jiang, Kim and Dally, ISCA 2009) decides as UGAL-L, and a packet that goes minimally
   decides again at every router of the source group, against another drawn Valiant path.
 - **valiant-local** and **adaptive-local** also detour inside a group: through a router of the
@@ -31,20 +34,21 @@ shortest path. Packets within a group, and all packets of a machine of two group
 Virtual channel = number of global links taken so far; channels of one number within a
 group are acyclic (an aries group goes along the chassis, then along the slot), so the
 order local 0, global 0, local 1, global 1, local 2 admits no cycle. A detour inside a group takes
-local 0, then local 1. PAR: local 0 while the packet may still turn, local 1 on the path to a
-Valiant path's global link; local 0, local 1, global 0, local 2, global 1, local 3: four channels.
+local 0, then local 1, in that order too. PAR: local 0 while the packet may still turn, local 1 on
+the path to a Valiant path's global link; local 0, local 1, global 0, local 2, global 1, local 3:
+four channels.
 
 State: ``plan * 4 + taken``: global links taken, and ``1 + (group * B + first) * B + second``:
 the group to go to first (the intermediate or the destination's), which of the K links
 leads there, and which of the K links leads from there to the destination's group; B is the
 least power of two that is at least K. Plan 0 is "not decided yet"; taken 3 is 1 with ``second``
 not yet chosen (adaptive-local). In the group of its destination a packet that has taken no global
-link has plan ``1 + r``: local router r is next (valiant-local, adaptive-local).
+link has plan ``1 + r``: local router r is next (where a routing detours inside a group).
 
 Kernel tables: params = bias (in time units of the caller; 0th, as for all routings), a, g, K,
 local links a group, first local link, first global link, routers, global links, log2 B, what is
-compared, weight (0: numbers of links), margin, whether minimal paths take the nearest link, then
-femtoseconds a byte of each speed.
+compared, weight (0: numbers of links), margin, whether minimal paths take the nearest link,
+whether UGAL decides within a group, then femtoseconds a byte of each speed.
 table_a: (a, a) place of the next local link within the group's, then (a, a) hops within a
 group. table_b: (routers, g, K) next link toward the global link to a group, then (g, g, K)
 global links. table_c: group of each router, then the sending and then the receiving
@@ -110,20 +114,24 @@ _TABLE_BYTES = 40
 """Peak while the tables are built, for each path from a router to a group."""
 
 
-def _channels(name: str, g: int) -> int:
-    """Return the number of virtual channels that a routing needs among ``g`` groups."""
+def _channels(name: str, g: int, inside: bool) -> int:
+    """Return the number of virtual channels that a routing needs among ``g`` groups.
+
+    ``inside``: whether it may detour within a group.
+    """
     if name in BY_NODE.values():
         return 4
     if name == "merlin-ugal":
         return 3
     if g == 1:
-        return 2 if name.endswith("-local") else 1
+        return 2 if inside else 1
     if name == "par":
         return 4 if g > 2 else 3
     return 2 if name == "minimal" or g == 2 else 3
 
 
-def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> RouteTables:
+def _tables(topology: Topology, name: str, reference: Reference, n_vcs: int) -> RouteTables:
+    s, ugal = reference.s, reference.ugal
     a, g, k = s.a, s.g, s.global_links_per_pair
     bits = max(copy_bits(k), int(name == "merlin-ugal"))
     places = s.n_routers if name in BY_NODE.values() else g
@@ -170,6 +178,7 @@ def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> Rou
         ugal.weight or 0,
         ugal.margin,
         int(ugal.nearest),
+        int(reference.judges_inside),
         *(fs_per_byte(int(bandwidth)) for bandwidth in speeds),
     )
     table_c = np.concatenate(
@@ -182,7 +191,6 @@ def _tables(topology: Topology, s: DragonflyShape, name: str, ugal: Ugal) -> Rou
     )
     table_a = np.concatenate([link.ravel(), hops.ravel()])
     table_b = np.concatenate([toward.ravel(), pairs.ravel()])
-    n_vcs = _channels(name, g)
     return make_tables(topology, CODES[name], n_vcs, params, table_a, table_b, table_c)
 
 
@@ -235,14 +243,15 @@ def dragonfly_routing(
     elif name == "merlin-valiant" and shape.g <= 2:
         rule = "minimal"
     reference = _reference(topology, shape, rule, ugal)
+    n_vcs = _channels(rule, shape.g, reference.detours_inside)
     queues = name in ("merlin-adaptive-local", "merlin-ugal")
     judges = name in ("ugal-l", "par") and ugal.compares == "used-credits"
     return Routing(
         name=name,
         topology=topology,
-        n_vcs=_channels(rule, shape.g),
+        n_vcs=n_vcs,
         adaptive=queues or name in ("ugal-l", "ugal-g", "par", "adaptive-local"),
-        tables=_tables(topology, shape, rule, ugal),
+        tables=_tables(topology, rule, reference, n_vcs),
         choices=reference.choices,
         choose=reference.choose,
         random_visits=_random_visits(rule, shape),

@@ -35,6 +35,8 @@ LEAVES, ARRIVED, TURNED, ENTERED = range(len(PLACES))
 class ByNode(Reference):
     """`choices` and `choose` of "valiant" and "ugal-l" through a drawn node."""
 
+    inside_too = False
+
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
         """Return every hop that is possible for any loads and draws."""
         here, target = router // self.s.a, self._router(dst_node) // self.s.a

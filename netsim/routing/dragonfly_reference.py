@@ -121,8 +121,20 @@ def copy_bits(copies: int) -> int:
     return max(copies - 1, 0).bit_length()
 
 
+def judges_inside(topology: Topology, shape: DragonflyShape, name: str) -> bool:
+    """Return whether UGAL or PAR decides within a group, too: where one minimal path cannot carry
+    what a node sends, or routers of a group are not all joined."""
+    local = topology.link_bandwidth_Bps[shape.first_local_link : shape.first_global_link]
+    port_Bps = topology.link_bandwidth_Bps[: topology.n_ports].max()
+    narrow = shape.group != "all-to-all" or bool(np.any(local < port_Bps))
+    return name in ("ugal-l", "ugal-g", "par") and narrow
+
+
 class Reference:
     """`choices` and `choose` of one dragonfly routing."""
+
+    inside_too = True
+    """Whether UGAL decides within a group, too (`judges_inside`)."""
 
     def __init__(self, topology: Topology, shape: DragonflyShape, name: str, ugal: Ugal) -> None:
         self.topology, self.s, self.name, self.ugal = topology, shape, name, ugal
@@ -130,7 +142,10 @@ class Reference:
         self.merlin = name.startswith("merlin-")
         self.detours_always = name in ("valiant", "valiant-local", "merlin-valiant")
         self.adapts = name in ("adaptive-local", "merlin-adaptive-local")
-        self.detours_inside = self.adapts or name in ("valiant-local", "merlin-valiant")
+        self.judges_inside = self.inside_too and judges_inside(topology, shape, name)
+        self.detours_inside = (
+            self.adapts or self.judges_inside or name in ("valiant-local", "merlin-valiant")
+        )
 
     # Positions
 
@@ -213,8 +228,9 @@ class Reference:
                 via = here * self.s.a + plan - 1
                 if via != router:
                     return self.inside(router, via)
-                taken = state = 1
-            vc = taken + 1 if self.name == "par" and taken else taken
+                plan, taken, state = 0, 1, 1
+            # after a detour in the group the plan is 0
+            vc = taken + 1 if self.name == "par" and taken and plan else taken
             return Hop(self.link_toward(router, dst_router), vc, state)
         may_turn = self.name == "par" and taken == 0 and self.parts(plan)[0] == target
         if plan == 0 or taken == NOT_CHOSEN or may_turn:
@@ -229,7 +245,7 @@ class Reference:
         here, target = router // s.a, dst_router // s.a
         if here == target:
             vias = self.vias(router, dst_router)
-            if self.adapts or not vias:
+            if self.adapts or self.judges_inside or not vias:
                 vias = [dst_router, *vias]
             return [self.inside(router, via) for via in dict.fromkeys(vias)]
         k, plan = s.global_links_per_pair, state // 4
@@ -331,7 +347,13 @@ class Reference:
         ways = dst_router, vias[number(0, len(vias))]
         if self.detours_always:
             return self.inside(router, ways[1])
-        links = (self.link_toward(router, way) for way in ways)
+        links = [self.link_toward(router, way) for way in ways]
+        if self.judges_inside:
+            hops_min, hops_val = 1, self.ugal.weight
+            if hops_val is None:
+                hops_min = self.local_hops(router, dst_router)
+                hops_val = self.local_hops(router, ways[1]) + self.local_hops(ways[1], dst_router)
+            return self.inside(router, ways[not self.compare(view, links, hops_min, hops_val)])
         return self.inside(router, ways[0 if self._has_room(view, *links) else 1])
 
     def _freest(self, view: View, router: int, group: int, copy: int, taken: int) -> int:

@@ -16,7 +16,7 @@ PAR, VALIANT_LOCAL, ADAPTIVE_LOCAL, MERLIN_VALIANT, MERLIN_ADAPTIVE = plain_code
 (MERLIN_UGAL,) = plain_codes(RoutingRule.MERLIN)
 
 (BIAS, A, G, K, LOCAL_PER_GROUP, FIRST_LOCAL, FIRST_GLOBAL, N_ROUTERS, N_GLOBAL, BITS, COMPARES,
- WEIGHT, MARGIN, NEAREST, FIRST_COST) = range(15)  # fmt: skip
+ WEIGHT, MARGIN, NEAREST, INSIDE, FIRST_COST) = range(16)  # fmt: skip
 
 OUTPUT_QUEUE, OUTPUT_BYTES, USED_CREDITS = range(3)
 
@@ -137,6 +137,13 @@ def _minimal_wins(  # type: ignore[no-untyped-def]
     if rt.code != UGAL_G:
         look_min = _toward(rt, router, target, direct)
         look_val = _toward(rt, router, middle, out)
+    return _first_wins(rt, look_min, look_val, hops_min, hops_val, view)
+
+
+@njit(**HOT_KERNEL)
+def _first_wins(rt, look_min, look_val, hops_min, hops_val, view):  # type: ignore[no-untyped-def]
+    """Return whether UGAL prefers the minimal path, by the links that it looks at."""
+    p = rt.params
     if rt.code == UGAL_G or p[COMPARES] == OUTPUT_QUEUE:
         load_min = load_of(view, look_min)
         load_val = load_of(view, look_val)
@@ -249,7 +256,17 @@ def _via(rt, own_group, router, dst_router, key, view):  # type: ignore[no-untyp
         via = base + draw_any_other(key, a, router - base)
     else:
         via = base + _draw_other(key, a, router - base, dst_router - base)
-    if rt.code == ADAPTIVE_LOCAL or rt.code == MERLIN_ADAPTIVE:
+    if rt.params[INSIDE]:
+        hops_min, hops_val = np.int64(1), rt.params[WEIGHT]
+        if hops_val == 0:
+            hops_min = _local_hops(rt, own_group, router, dst_router)
+            hops_val = _local_hops(rt, own_group, router, via)
+            hops_val += _local_hops(rt, own_group, via, dst_router)
+        direct = _local_link(rt, own_group, router, dst_router)
+        detour = _local_link(rt, own_group, router, via)
+        if _first_wins(rt, direct, detour, hops_min, hops_val, view):
+            return dst_router
+    elif rt.code == ADAPTIVE_LOCAL or rt.code == MERLIN_ADAPTIVE:
         direct = _local_link(rt, own_group, router, dst_router)
         free_min = _free(rt, direct, 0, view)
         detour = _local_link(rt, own_group, router, via)
@@ -260,23 +277,33 @@ def _via(rt, own_group, router, dst_router, key, view):  # type: ignore[no-untyp
 
 
 @njit(**INNER_KERNEL)
+def _detour_inside(rt, own_group, router, dst_router, state, key, view):  # type: ignore[no-untyped-def]
+    """Return the next hop of a packet within its group that may go by another router of it."""
+    # Free of deadlock: a packet takes local 0 to that router and local 1 from there. Each is
+    # acyclic by itself within a group, and all other paths take 1 after 0, too.
+    a = rt.params[A]
+    base, plan = own_group * a, state >> 2
+    via = base + plan - 1
+    if plan == 0:
+        via = _via(rt, own_group, router, dst_router, key, view)
+        state = (1 + via - base) << 2
+    if via != router:
+        return _local_link(rt, own_group, router, via), np.int64(0), state
+    return _local_link(rt, own_group, router, dst_router), np.int64(1), np.int64(1)
+
+
+@njit(**INNER_KERNEL)
 def route_again(rt, router, dst_router, state, key, view):  # type: ignore[no-untyped-def]
     """Route as `route_once`, for routings that detour inside a group or decide more than once."""
     p = rt.params
     own_group, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     code, taken, plan = rt.code, state & 3, state >> 2
     if own_group == target:
-        if code == PAR:
-            return _local_link(rt, own_group, router, dst_router), taken + (taken > 0), state
-        if taken == 0:
-            via = own_group * p[A] + plan - 1
-            if plan == 0:
-                via = _via(rt, own_group, router, dst_router, key, view)
-                state = (1 + via - own_group * p[A]) << 2
-            if via != router:
-                return _local_link(rt, own_group, router, via), np.int64(0), state
-            taken = state = np.int64(1)
-        return _local_link(rt, own_group, router, dst_router), taken, state
+        if taken == 0 and (code != PAR or p[INSIDE]):
+            return _detour_inside(rt, own_group, router, dst_router, state, key, view)
+        # PAR: one above the global links taken, but after a detour in the group, whose plan is 0
+        later = code == PAR and taken > 0 and plan > 0
+        return _local_link(rt, own_group, router, dst_router), taken + later, state
     group, first, second = _parts(rt, plan)
     adapts = code in (ADAPTIVE_LOCAL, MERLIN_ADAPTIVE)
     if adapts:
@@ -322,6 +349,8 @@ def route_once(rt, router, dst_router, state, key, view):  # type: ignore[no-unt
     own_group, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     taken = state & 3
     if own_group == target:
+        if taken == 0 and p[INSIDE]:
+            return _detour_inside(rt, own_group, router, dst_router, state, key, view)
         return _local_link(rt, own_group, router, dst_router), taken, state
     plan = state >> 2
     if plan == 0:
@@ -352,16 +381,16 @@ def dragonfly_compares(rt, router, dst_router, state, key):  # type: ignore[no-u
     own_group, target = entry(rt.table_c, router), entry(rt.table_c, dst_router)
     g, k, plan, taken = p[G], p[K], state >> 2, state & 3
     group, first, second = _parts(rt, plan)
+    if own_group == target:
+        a = p[A]
+        if state != 0 or a == 2 or not (rt.code == ADAPTIVE_LOCAL or p[INSIDE]):
+            return none, none, none, none
+        via = own_group * a + _draw_other(
+            key, a, router - own_group * a, dst_router - own_group * a
+        )
+        direct = _local_link(rt, own_group, router, dst_router)
+        return direct, _local_link(rt, own_group, router, via), none, none
     if rt.code == ADAPTIVE_LOCAL:
-        if own_group == target:
-            a = p[A]
-            if state != 0 or a == 2:
-                return none, none, none, none
-            via = own_group * a + _draw_other(
-                key, a, router - own_group * a, dst_router - own_group * a
-            )
-            direct = _local_link(rt, own_group, router, dst_router)
-            return direct, _local_link(rt, own_group, router, via), none, none
         if taken == NOT_CHOSEN:
             one = _toward(rt, router, target, second)
             return one, _toward(rt, router, target, (second + 1) % k), none, none
@@ -375,7 +404,7 @@ def dragonfly_compares(rt, router, dst_router, state, key):  # type: ignore[no-u
         three = _toward(rt, router, middle, out)
         return one, two, three, _toward(rt, router, middle, (out + 1) % k)
     undecided = plan == 0 or (rt.code == PAR and group == target)
-    if own_group == target or taken > 0 or g == 2 or not undecided:
+    if taken > 0 or g == 2 or not undecided:
         return none, none, none, none
     direct = draw(key, 1, k) if plan == 0 else first
     middle, out = _draw_other(key, g, own_group, target), draw(key, 2, k)

@@ -26,6 +26,8 @@ class Part:
     """The message's number in random draws."""
     priority_class: int
     """0 is the highest."""
+    is_control: bool
+    """Whether it is a request or a clear-to-send."""
 
     @property
     def flow(self) -> tuple[int, int]:
@@ -154,4 +156,5 @@ class Messages:
         src, dst = nodes[0] * self.topology.rails + out, nodes[1] * self.topology.rails + into
         group = self.traffic.rank_group[ends[0]]
         name = (message + int(self.random_shift[group])) % 2**64
-        self.send(Part(message, number, payloads, src, dst, name, int(self.group_class[group])))
+        name_and_class = name, int(self.group_class[group]), number >= self.request
+        self.send(Part(message, number, payloads, src, dst, *name_and_class))

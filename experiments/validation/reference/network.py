@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, groupby
 
 import numpy as np
 import simpy
@@ -242,6 +243,11 @@ class Network:
             packet = Packet(part, number, payload + self.config.header_bytes)
             channel = self.links[part.src_port].channels[part.priority_class]
             self._join(channel, packet, self.clock.now)
+            if self.config.control_first and part.is_control:
+                channel.fifo.pop()
+                places = enumerate([*channel.fifo, packet])
+                first_data = next(i for i, p in places if p is packet or not p.part.is_control)
+                channel.fifo.insert(first_data, packet)
 
     def _join(self, channel: FifoChannel, packet: Packet, ready_ps: int) -> None:
         packet.ready_ps = ready_ps
@@ -376,6 +382,8 @@ class Network:
         now = self.clock.now
         behind = self._behind(link, channel)
         packet = channel.fifo.popleft()
+        if self._is_injection(link):
+            self._take_turns(channel, packet.part)
         size, ser = packet.wire_bytes, link.ser_ps(packet, self._both_ways(link))
         packet.ser_ps = ser
         link.served(channel)
@@ -405,6 +413,13 @@ class Network:
         else:
             time_ps = now + link.latency_ps + self.router_latency_ps
             self.clock.at(time_ps, place, lambda: self._reach_router(link, packet))
+
+    def _take_turns(self, channel: FifoChannel, part: Part) -> None:
+        """Put what remains of a part behind the next `port_messages` - 1 parts of its port."""
+        by_part = [list(packets) for _, packets in groupby(channel.fifo, lambda p: p.part)]
+        if by_part and by_part[0][0].part is part:
+            by_part.insert(self.config.port_messages - 1, by_part.pop(0))
+        channel.fifo = deque(chain.from_iterable(by_part))
 
     def _leave(self, channel: FifoChannel, packet: Packet, tail_ps: int) -> None:
         """Release what a packet holds when its tail leaves its router over a channel's link."""

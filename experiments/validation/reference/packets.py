@@ -21,6 +21,7 @@ from experiments.validation.reference.messages import Messages, Part
 from experiments.validation.reference.network import Clock, Network, Order
 from netsim.packet.checks import check_channels, check_priorities, check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
+from netsim.packet.jitter import RECEIVES, SENDS, draw_numbers, jitter_ps
 from netsim.packet.model import MAX_DURATION_PS, PacketConfig, PacketResult, to_ps
 from netsim.routing.base import Routing
 from netsim.routing.pinned import pinned_for
@@ -71,6 +72,7 @@ class _Ranks:
         self.clock, self.order, self.config = clock, order, config
         self.traffic, self.program = traffic, traffic.program
         self.messages: Messages | None = None
+        self.draw_numbers = draw_numbers(traffic)
         self.counted = [0] * self.program.n_steps
         self.post_ps = [-1] * self.program.n_messages
         self.finish_ps = [-1] * self.program.n_messages
@@ -228,16 +230,19 @@ class _Ranks:
             self._counted(message)
 
     def _send_ps(self, message: int) -> int:
-        size = int(self.program.send_bytes[message])
-        if size == 0:
-            return 0
-        return to_ps(self.config.send_overhead_s + self.config.send_s_per_byte * size)
+        work_s = self.config.send_overhead_s, self.config.send_s_per_byte
+        return self._work_ps(message, SENDS, *work_s)
 
     def _receive_ps(self, message: int) -> int:
+        work_s = self.config.recv_overhead_s, self.config.copy_s_per_byte
+        return self._work_ps(message, RECEIVES, *work_s)
+
+    def _work_ps(self, message: int, side: int, overhead_s: float, s_per_byte: float) -> int:
         size = int(self.program.send_bytes[message])
         if size == 0:
             return 0
-        return to_ps(self.config.recv_overhead_s + self.config.copy_s_per_byte * size)
+        jitter = jitter_ps(self.config, self.draw_numbers[message : message + 1], side)
+        return to_ps(overhead_s + s_per_byte * size) + int(jitter[0])
 
     def _count(self, message: int) -> None:
         self.counted[int(self.program.send_step[message])] += 1
@@ -322,10 +327,10 @@ def simulate_reference(
     network = kind(clock, order, routing, config, seed, *ends, n_classes)
     ranks.messages = Messages(traffic, config, topology, network.send, ranks.arrive)
     last_ps = MAX_DURATION_PS if until_s is None else to_ps(until_s)
-    others_ended = False
+    loops, others_ended = bool(traffic.loops.any()), False
     while clock.peek() <= last_ps and not others_ended:
         clock.step()
-        others_ended = bool(traffic.loops.any()) and ranks.others_ended
+        others_ended = loops and ranks.others_ended
     if others_ended:
         clock.run(until=clock.now + 1)
         end_ps = ranks.last_event_ps

@@ -116,7 +116,7 @@ def dcqcn() -> Dcqcn:
 def test_dcqcn_cuts_by_half_of_alpha_and_recovers_by_halves() -> None:
     """Alpha is 1 at first: half of the rate, then 3/4, 7/8 after 50 and 100 us (5 fast stages)."""
     control = dcqcn()
-    control.joined(ONE, 0, 5, at_gb, 9 * US)  # above 4 x 2 us every packet is marked
+    control.joined(ONE, 0, (5, 0), at_gb, 9 * US)  # above 4 x 2 us every packet is marked
     assert gap_us(control, ONE, 0.9) == 1.0
     assert gap_us(control, ONE, 1.0) == 2.0
     assert gap_us(control, ONE, 50.9) == 2.0
@@ -128,12 +128,12 @@ def test_dcqcn_cuts_by_half_of_alpha_and_recovers_by_halves() -> None:
 
 def test_dcqcn_heeds_one_mark_an_interval_and_none_in_a_short_queue() -> None:
     control = dcqcn()
-    control.joined(ONE, 0, 5, at_gb, 2 * US)
+    control.joined(ONE, 0, (5, 0), at_gb, 2 * US)
     assert gap_us(control, ONE, 2.0) == 1.0
-    control.joined(ONE, 3 * US, 5, at_gb, 9 * US)
-    control.joined(ONE, 5 * US, 5, at_gb, 9 * US)  # within 4 us
+    control.joined(ONE, 3 * US, (5, 0), at_gb, 9 * US)
+    control.joined(ONE, 5 * US, (5, 0), at_gb, 9 * US)  # within 4 us
     assert gap_us(control, ONE, 6.5) == 2.0
-    control.joined(ONE, 7 * US, 5, at_gb, 9 * US)
+    control.joined(ONE, 7 * US, (5, 0), at_gb, 9 * US)
     # alpha is 1 still, as the timer has not expired
     assert gap_us(control, ONE, 8.0) == 4.0
 
@@ -142,7 +142,7 @@ def test_dcqcn_marks_in_proportion_to_the_queue() -> None:
     """Half way between 2 and 8 us: a packet in ten."""
     control = dcqcn()
     for k in range(4000):
-        control.joined((k + 1, 0), k, 5, at_gb, 5 * US)
+        control.joined((k + 1, 0), k, (5, k), at_gb, 5 * US)
     marked = sum(flow.marked_ps >= 0 for flow in control.flows.values())
     assert marked == pytest.approx(400, abs=60)  # three standard errors
 

@@ -119,6 +119,8 @@ def _increase(flow):
 @njit(**HOT_KERNEL)
 def _advance(paces, flow, now):
     """Let the timers of a flow expire that have by now."""
+    if flow.since < 0:  # not cut yet
+        return
     times = (now - flow.since) // paces.recovery
     for _ in range(min(times, 4000)):
         flow.alpha *= 1.0 - GAIN
@@ -159,7 +161,7 @@ def joined(a, paces, link, p):
         return
     if link_row.waiting <= most:
         probability = 0.2 * (link_row.waiting - least) / (most - least)
-        draw = packet_key(a.sc[0].seed, link, now, 0) >> np.uint64(32)
+        draw = packet_key(a.sc[0].seed, link, link_row.packets, link_row.waiting) >> np.uint64(32)
         if draw * 2.0**-32 >= probability:
             return
     flow = row_of(paces.flows, paces.flow_of[row_of(a.packets, p).message])
@@ -193,6 +195,8 @@ def _started_pair(a, paces, flow, ser, size_class):
     if flow.slowdown > 1.0:
         gap = max(gap, np.int64(flow.slowdown * there))
     flow.next_start = now + gap
+    if port.since < 0:
+        port.since = now
     port.sent += there
     port.in_flight += there
     port.pairs += flow.in_flight == 0

@@ -135,8 +135,8 @@ MESSAGE = record((np.int32, "next packets_left tail_class rank step from_port to
 STEP = record((np.int32, "arrived need first_send parked"))
 
 # congestion control: of a flow, the slowdown and since when; and the signal that is under way until
-# tick signal, -1 for none. Under DCQCN since is alpha's, rate and target are shares of a link, and
-# marked is the last mark that counted
+# tick signal, -1 for none. Under DCQCN since is alpha's, -1 before the first cut, rate and target
+# are shares of a link, and marked is the last mark that counted
 FLOW = record(
     (np.float64, "slowdown signal_slowdown rate target alpha"),
     (np.int64, "since signal next_start to_port in_flight"),

@@ -34,7 +34,8 @@ class _Port:
     """What is known of a destination port."""
 
     slowdown: float = 1.0
-    since_ps: int = 0
+    since_ps: int = -1
+    """-1 until a packet starts towards it."""
     sent_ps: int = 0
     """Serialisation on its link of what has started towards it since then."""
     arrived_ps: int = 0
@@ -85,6 +86,8 @@ class EndpointPairs:
         if flow.slowdown > 1.0:
             gap_ps = max(gap_ps, int(flow.slowdown * there_ps))
         flow.next_ps = packet.now_ps + gap_ps
+        if port.since_ps < 0:
+            port.since_ps = packet.now_ps
         port.sent_ps += there_ps
         port.in_flight_ps += there_ps
         port.pairs += flow.in_flight == 0
@@ -151,7 +154,8 @@ class _Limited:
     rate: float = 1.0
     target: float = 1.0
     alpha: float = 1.0
-    alpha_since_ps: int = 0
+    alpha_since_ps: int = -1
+    """-1 until the first cut."""
     timer_since_ps: int = 0
     n_bytes: int = 0
     timer_stage: int = 0
@@ -178,15 +182,26 @@ class Dcqcn:
         return self.flows[key].next_ps
 
     def joined(
-        self, key: FlowKey, now_ps: int, link: int, bytes_ps: Callable[[int], int], wait_ps: int
+        self,
+        key: FlowKey,
+        now_ps: int,
+        link: tuple[int, int],
+        bytes_ps: Callable[[int], int],
+        wait_ps: int,
     ) -> None:
-        """Record that a packet has joined the FIFO of a router's link, where so much waits."""
+        """Record that a packet has joined the FIFO of a router's link, where so much waits.
+
+        Parameters
+        ----------
+        link : (int, int)
+            Its number, and the packets that it has sent.
+        """
         least_ps, most_ps = bytes_ps(self.least_bytes), bytes_ps(4 * self.least_bytes)
         if wait_ps <= least_ps:
             return
         if wait_ps <= most_ps:
             probability = 0.2 * (wait_ps - least_ps) / (most_ps - least_ps)
-            draw = int(packet_key(*map(np.uint64, (self.seed, link, now_ps, 0)))) >> 32
+            draw = int(packet_key(*map(np.uint64, (self.seed, *link, wait_ps)))) >> 32
             if draw * 2.0**-32 >= probability:
                 return
         flow = self._at(key, now_ps)
@@ -222,6 +237,8 @@ class Dcqcn:
 
     def _advance(self, flow: _Limited, now_ps: int) -> None:
         """Let the timers expire that have by now."""
+        if flow.alpha_since_ps < 0:
+            return
         times = (now_ps - flow.alpha_since_ps) // self.timer_ps
         for _ in range(min(times, 4000)):
             flow.alpha *= 1.0 - GAIN

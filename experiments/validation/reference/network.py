@@ -289,7 +289,7 @@ class Network:
             self.control.joined(
                 packet.part.flow,
                 self.clock.now,
-                out.link.number,
+                (out.link.number, out.link.packets),
                 out.link.bytes_ps,
                 sum(map(out.link.ser_ps, queued)),
             )

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from selection import first_only
 
+from netcosim.catalogue import entries
+
 ROOT = Path(__file__).resolve().parents[1]
 SWEEPS = ROOT / "docs" / "sweeps.md"
 EXTEND = ROOT / "docs" / "extend.md"
@@ -115,6 +117,12 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     assert [line.rstrip() for line in shown] == [line.rstrip() for line in table]
     tables = with_intervals(result_tables(result), result, redrawn(result, RESAMPLES))
     [waits] = [line for line in findings(tables) if line.startswith("simple ")]
-    assert "shortens mean waits by 67 % (47 to 79)" in waits
+    assert "shortens mean wait by 49 % (15 to 70)" in waits
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert "cuts mean waits by 67 % (95 % CI 47 to 79)" in readme
+    assert "and mean waits by 49 % (15 to 70)." in readme
+
+
+def test_the_readme_counts_the_machines() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [count] = re.findall(r"(\d+) \[machine presets\]", readme)
+    assert int(count) == len(entries("machines"))

@@ -25,6 +25,7 @@ include_patterns = [
     "experiments/**/*.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "NEWS.md",
 ]
 exclude_patterns = ["**/.*", "build", "dist", "site"]
 root_doc = "docs/index"

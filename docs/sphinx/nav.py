@@ -73,5 +73,5 @@ NAV: dict[str, tuple[str, ...]] = {
         "/experiments/calibration/coupled",
     ),
     "How true, how fast": ("validation", "speed"),
-    "More": ("faq", "/CONTRIBUTING", "/CHANGELOG"),
+    "More": ("faq", "/NEWS", "/CONTRIBUTING", "/CHANGELOG"),
 }

@@ -237,6 +237,20 @@ def test_where_isolation_pays_in_makespan() -> None:
     assert at["atlas", "baseline", 0.5, AT_ONCE] == "would not pay"
 
 
+def test_controls_do_not_change_the_gain() -> None:
+    table = pd.read_csv(TABLES / "cells-controls.csv").set_index(["control", "placement"])[
+        "by_node"
+    ]
+    found = {
+        control: f"{table[control, 'baseline']:.1f}" for control in ("endpoint-pairs", "dcqcn")
+    }
+    words = " ".join(page("README").split())
+    assert f"is {table['credits', 'baseline']:.1f} % against the lowest free nodes" in words
+    assert f"and {table['credits', 'random']:.1f} % against random ones with credits" in words
+    for control, value in found.items():
+        assert f"{value} and {table[control, 'random']:.1f} under `{control}`" in words
+
+
 def test_what_papers_assumed_is_rare() -> None:
     gain = cell_table("gain")
     most = gain[gain["by_node"].gt(10)]

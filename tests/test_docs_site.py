@@ -119,7 +119,10 @@ def test_public_docstrings_say_all_that_goes_in_and_out(name: str) -> None:
         docscrape.FunctionDoc(thing) if inspect.isfunction(thing) else docscrape.ClassDoc(thing)
     )
     assert "".join(parsed["Summary"]).endswith(".")
-    if thing is netcosim.NetcosimError:
+    # errors take a message; the fields of the others are described where they are declared, those
+    # of a config on the page of its keys
+    declared = (netcosim.Config, netcosim.Run, netcosim.Topology)
+    if thing in (netcosim.NetcosimError, netcosim.ModelWarning, *declared):
         return
     sections = parsed["Parameters"] + parsed["Attributes"]
     said = {part.strip() for entry in sections for part in entry.name.split(",")}

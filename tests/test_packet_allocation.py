@@ -120,7 +120,9 @@ def outcome(engine: str, case: object, **more: object) -> PacketResult | str:
 def test_both_engines_allocate_alike_on_any_number_of_threads(seed: int, family: str) -> None:
     rng = np.random.default_rng(seed)
     case = random_case(rng, family)
-    config = replace(case.config, router=INPUT_QUEUED, congestion_control="credits")
+    config = replace(
+        case.config, router=INPUT_QUEUED, congestion_control="credits", nic_duplex_efficiency=None
+    )
     if config.unlimited_crossbar:
         config = replace(config, crossbar_speedup=1)
     traffic = replace(case.traffic, group_priority=None)

@@ -55,7 +55,6 @@ def test_tick_divides_every_duration_and_is_the_greatest(copy: float, latency_s:
     durations += [ps(x) for x in topology.link_latency_s]
     durations += [ps(70e-9 + copy * n) for n in sizes]
     durations += [ps(config.router_latency_s), ps(config.send_overhead_s)]
-    durations += [ps(x) for x in config.congestion_times_s]
     assert clock.tick_ps == np.gcd.reduce(durations)
     np.testing.assert_array_equal(clock.recv_ps, [ps(70e-9 + copy * n) for n in sizes])
     assert [int(clock.wire[c]) - 24 for c in clock.message_tail] == [1, 999, 1000, 1, 500]

@@ -137,6 +137,15 @@ ONE_WAY = 1_000_000 + 2 * L + R
 """Of 1000 bytes."""
 
 
+def test_a_group_that_only_computes_loops_too(run):
+    """No rank sends: a step of 3 us again and again beside one of 10 us."""
+    programs = [program([Step(compute_ps=10_000_000)]), program([Step(compute_ps=3_000_000)])]
+    sent = combine(programs, [np.array([0]), np.array([1])], group_loops=[False, True])
+    done = run(line([0, 0]), sent, config())
+    assert done.end_ps == 10_000_000
+    assert done.rank_finish_ps.tolist() == [10_000_000, -1]
+
+
 def test_a_group_loops_until_the_others_have_ended(run):
     """Nine ping-pongs fit into the time of one message of 20,000 bytes, and half of a tenth."""
     one = program([Step([Send(1, 20_000)])], [Step(need=1)])

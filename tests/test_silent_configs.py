@@ -247,6 +247,7 @@ def test_a_decider_that_wakes_for_ever_is_an_error(monkeypatch: pytest.MonkeyPat
 
 def test_no_number_and_no_text_of_a_config_can_be_a_truth_value() -> None:
     flags = {"workload.all_at_zero", "queue.partitions.default", "analysis.bounds"}
+    flags |= {"machine.packet.control_first", "run.redraw_log"}
     flags |= {"policies.pbs-placement-sets.do_not_span", "policies.tpu-slices.optical"}
     accepted = set()
     for path, key in config_keys().items():

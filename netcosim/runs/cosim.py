@@ -140,7 +140,7 @@ def _run(
         Reference(reference.policy, (), None),
         reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
         runner,
-        config.run.snapshots > 0,
+        config.run.snapshots > 0 or _reads_placements(here),
     )
     there.run()
     jobs = there.context.queues.jobs

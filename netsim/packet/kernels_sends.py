@@ -144,7 +144,7 @@ def begin_round(a, r):
     rank.must_begin = 1
     begin = np.int64(row_of(a.steps, track.first).first_send)
     end = np.int64(row_of(a.steps, rank.step_end).first_send)
-    stride = sc.n_messages if sc.n_messages > 0 else len(a.messages)
+    stride = sc.n_messages if sc.n_messages > 0 else max(1, len(a.messages))
     for first in range(0, len(a.messages), stride):
         for m in range(first + begin, first + end):
             row_of(a.messages, m).packets_left = row_of(a.fresh, m).packets_left

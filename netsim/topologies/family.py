@@ -85,8 +85,6 @@ class Family:
     builders: tuple[Builder, ...]
     """Each declares its parameters (`netsim.parameters`). The first is used unless all that another
     one needs is given."""
-    from_object: Callable[[Any], Topology] | None = None
-    """``from_object(value)``: builds a topology of what Python has in place of parameters."""
     default_routing: str = "shortest-path"
     """The default static routing."""
     links_between: Callable[[Topology, Nodes], Links] = shortest_path_links
@@ -115,6 +113,8 @@ class Family:
     levels that it does not have; the reason by the parameter's name."""
     reads: Callable[[Path, str], bool] | None = None
     """``reads(path, beginning of the text)``: whether a file looks like one of the family's."""
+    from_object: Callable[[Any], Topology] | None = None
+    """``from_object(value)``: builds a topology of what Python has in place of parameters."""
 
     @property
     def parameters(self) -> dict[str, Parameter]:

@@ -40,7 +40,8 @@ CASES, MANY_CASES = 40, 2500
 
 def splittable(case: Case) -> Case:
     """The case without what keeps a run on one thread, where that is the configuration."""
-    return replace(case, config=replace(case.config, congestion_control="credits"))
+    config = replace(case.config, congestion_control="credits", nic_duplex_efficiency=None)
+    return replace(case, config=config, traffic=replace(case.traffic, group_loops=None))
 
 
 def outcome(

@@ -35,7 +35,13 @@ READ_ALL_THE_SAME = (
     *("workload.node_field", "workload.max_nodes", "workload.min_run_time", "workload.start"),
     *("workload.end", "workload.month", "workload.days", "workload.first_jobs"),
     *("workload.default_limit", "workload.missing_limits"),
-    *("workload.larger_jobs", "queue.window", "queue.dependencies", "queue.partitions.name"),
+    *(
+        "workload.bad_lines",
+        "workload.larger_jobs",
+        "queue.window",
+        "queue.dependencies",
+        "queue.partitions.name",
+    ),
     *("queue.partitions.max_walltime", "queue.partitions.max_nodes"),
     # policies that draw nothing from a log's jobs, or agree on so few nodes
     *("run.name", "run.seed", "run.repetition", "policies.slurm-tree.switches"),

@@ -1,1 +1,1 @@
-"""Machines of today: benchmarks that were measured on them, and how scattered their jobs are"""
+"""Machines of today: measured on them and simulated, and how scattered their jobs are"""

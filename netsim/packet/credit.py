@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from netsim.errors import warn_of_model
-from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
+from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig, serialisation_ps, to_ps
 from netsim.topology import Topology
 
 
@@ -99,6 +99,8 @@ _KNOWN: WeakKeyDictionary[Topology, dict[PacketConfig, str | None]] = WeakKeyDic
 
 def warn_of_buffers(topology: Topology, config: PacketConfig) -> None:
     """Raise `buffer_warning` as a `netsim.errors.ModelWarning`."""
+    if float(topology.link_latency_s.max(initial=0.0)) > MAX_DURATION_PS / PS_PER_S:
+        return  # refused where packets are sent
     known = _KNOWN.setdefault(topology, {})
     if config not in known:
         known[config] = buffer_warning(topology, config)

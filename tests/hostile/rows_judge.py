@@ -74,8 +74,6 @@ ROWS = [
           make=written("x.toml", "machine = 1")),
     judge("a switch tree cut off", "x.conf", machine="x.conf", policies="random,baseline",
           make=written("x.conf", "SwitchName=a Nodes=n[1-")),
-    judge("a switch tree in two parts", "x.conf", machine="x.conf", policies="random,baseline",
-          make=written("x.conf", "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[5-8]\n")),
     judge("a bandwidth of text", "bandwidth", "--bandwidth", "fast"),
     judge("a bandwidth without a unit", "'3' has no unit", "--bandwidth", "3"),
     judge("a taper of text", "taper", "--taper", "half"),

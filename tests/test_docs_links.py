@@ -21,7 +21,7 @@ GENERATED = {DOCS / "images" / "house.svg"}
 """What `make docs` draws."""
 NOTEBOOKS = sorted(DOCS.glob("notebooks/*.ipynb"))
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "NEWS.md")),
     *sorted(DOCS.glob("*.md")),
     *sorted(DOCS.glob("tutorials/*.md")),
     *sorted((ROOT / "experiments").rglob("*.md")),

@@ -276,7 +276,7 @@ def test_the_wheel_works_where_nothing_else_is(built: tuple[Path, Path], tmp_pat
     out = netcosim("demo", "--log", "few.swf", "--policies", "rdn,simple", "--out", "demo")
     assert "communication_time is relative to rdn" in out
     again = netcosim("run", "demo/demo.toml", "--out", "again", "--jobs", "2")
-    rows = [line for line in out.splitlines() if re.match(r"(rdn|simple) +\d", line)]
+    rows = [line for line in out.splitlines() if re.match(r"(rdn|simple) +-?\d", line)]
     assert len(rows) == 2
     assert [line for line in again.splitlines() if line in rows] == rows
     page = (elsewhere / "demo/report.html").read_text()

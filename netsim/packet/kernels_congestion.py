@@ -24,9 +24,9 @@ LOOK_AHEAD = 16
 
 
 @njit(**HOT_KERNEL)
-def _there(a, paces, flow, size_class):
-    """Return the serialisation of a packet of the flow on its ejection link."""
-    return a.ser[row_of(a.links, a.sc[0].n_nodes + flow.to_port).bandwidth, size_class]
+def _ejection(a, flow):
+    """Return the row of the link on which the flow's packets reach their node."""
+    return row_of(a.links, a.sc[0].n_nodes + flow.to_port)
 
 
 @njit(**HOT_KERNEL)
@@ -90,10 +90,10 @@ def arrived(a, paces, p):
     packet = row_of(a.packets, p)
     flow = row_of(paces.flows, paces.flow_of[packet.message])
     port = row_of(paces.destinations, flow.to_port)
-    full, ser = _there(a, paces, flow, 0), _there(a, paces, flow, packet.size_class)
+    bandwidth = _ejection(a, flow).bandwidth
+    full, ser = a.ser[bandwidth, 0], a.ser[bandwidth, packet.size_class]
     port.arrived += ser
-    link_row = row_of(a.links, a.sc[0].n_nodes + flow.to_port)
-    _update_port(paces, port, full, paces.targets[link_row.bandwidth], now)
+    _update_port(paces, port, full, paces.targets[bandwidth], now)
     port.in_flight -= ser
     flow.in_flight -= 1
     port.pairs -= flow.in_flight == 0
@@ -189,7 +189,8 @@ def _started_pair(a, paces, flow, ser, size_class):
     """Set when the next packet of a flow under endpoint-pairs may start."""
     now = a.sc[0].now
     port = row_of(paces.destinations, flow.to_port)
-    full, there = _there(a, paces, flow, 0), _there(a, paces, flow, size_class)
+    bandwidth = _ejection(a, flow).bandwidth
+    full, there = a.ser[bandwidth, 0], a.ser[bandwidth, size_class]
     _settle(paces, flow, full, now)
     gap = ser
     if flow.slowdown > 1.0:

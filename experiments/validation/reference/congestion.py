@@ -113,12 +113,13 @@ class EndpointPairs:
             return
         target_ps = self.there_ps(packet.flow[1], self.target_bytes)
         change = 1.0 + 0.25 * (1.0 - port.sent_ps / elapsed)
-        if port.arrived_ps >= 0.9 * elapsed:
-            # the destination is what limits; else the network is, which is left to routing
+        # else the network limits, which is left to routing
+        destination_limits = port.arrived_ps >= 0.9 * elapsed
+        if destination_limits:
             change -= 0.1 * ((port.in_flight_ps - target_ps) / elapsed)
         change = min(max(change, 0.5), 2.0)
         backlog_ps = 2 * target_ps + 4 * port.pairs * full_ps
-        if port.arrived_ps >= 0.9 * elapsed and port.in_flight_ps > backlog_ps:
+        if destination_limits and port.in_flight_ps > backlog_ps:
             port.peak = max(port.peak, port.pairs)
             port.slowdown = 3.0 * port.peak
         elif port.peak:

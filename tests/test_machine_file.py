@@ -94,7 +94,7 @@ def test_the_page_tells_what_describe_tells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docs = Path(__file__).parents[1] / "docs"
-    block = (docs / "machines.md").read_text(encoding="utf-8").split("```console\n")[1]
+    block = (docs / "fabrics.md").read_text(encoding="utf-8").split("```console\n")[1]
     monkeypatch.chdir(tmp_path)
     script = docs / "tutorials" / "make_topology_conf.py"
     Path("topology.conf").write_text(runpy.run_path(str(script))["topology_conf"]())

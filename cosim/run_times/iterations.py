@@ -46,7 +46,7 @@ class Iterations(RunTimeModel):
     Notes
     -----
     A pattern that computes, such as "training", is an entire iteration; of another one
-    ``communication_fraction`` is the share of an isolated iteration (docs/training.md).
+    ``communication_fraction`` is the share of an isolated iteration (docs/network-schedulers.md).
     """
 
     name = "iterations"

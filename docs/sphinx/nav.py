@@ -26,6 +26,7 @@ NAV: dict[str, tuple[str, ...]] = {
     "In depth": (
         "logs",
         "machines",
+        "fabrics",
         "schedulers",
         "measures",
         "collectives",
@@ -34,6 +35,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "results",
         "coupling",
         "training",
+        "network-schedulers",
         "extend",
         "learning",
         "limits",

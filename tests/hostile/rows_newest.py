@@ -24,68 +24,28 @@ def values(section: str, rows: Mapping[str, Iterable[str]], **more: str | None) 
     ]
 
 
-# [run.steady], [run.paired]: of the wrong kind or size
+# [communication.fraction], .from, .io, [run.steady]
 
-WRONG = ('"x"', "-1", "nan", "inf", "[]", "{ }", "true")
-MEASURES = {
-    "steady": {
-        "share": ('"none"', "1", '""', "[[1]]"),
-        "phases": ('"full moon"', "1", '""'),
-        "noise": ('"x"', "-0.1", "1.1", "nan", "inf", "true"),
-        "precision": ("0", "1", "-0.1", "nan", '"x"', "true"),
-        "least_iterations": ("3", "-1", "4.5", '"x"', "nan", "true"),
-        "most_iterations": ("3", "4.5", '"x"', "true"),
-        "warm_up": ("1", "-0.1", "nan", '"x"', "true"),
-    },
-    "paired": {
-        "repeats": ("0", "-1", "nan", "inf", '"x"', "true"),
-        "max_iterations": ("0", "-1", "1.5", "nan", '"x"', "true"),
-    },
-}
-MEASURED = [
-    row
-    for measure, rows in MEASURES.items()
-    for row in values(f"run.{measure}", rows, run__measure=f'"{measure}"')
-]
-
-MEASURED += [
-    config_row(
-        f"10^30 {key} of {measure}",
-        {
-            "run.measure": f'"{measure}"',
-            f"run.{measure}.{key}": HUGE,
-            f"run.{measure}.{more}": HUGE,
-        },
-        told,
-    )
-    for measure, key, more, told in (
-        ("steady", "least_iterations", "most_iterations", "packet hops"),
-    )
-]
-
-# [communication.fraction], .from, .io
-
-FRACTION = {
-    "distribution": ('"cauchy"', '""', "1", "true"),
-    "mean": ("-0.1", "1.1", "nan", "inf", '"x"', "true"),
-    "spread": ("-0.1", "0.6", "nan", "inf", '"x"', "true"),
-    "size_correlation": ("-1.1", "1.1", "nan", '"x"', "true"),
-    "colour": ("1",),
-}
 QUANTILES = {
     "quantiles": ("[]", "[0.5, 0.1]", "[0.1, nan]", "[-0.1, 0.5]", '["x", "y"]', "0.5", "[0.1]"),
 }
 IO = {
     "gateways": ('""', '"99"', '"0-99"', '"3-0"', '"0,0"', '"x"', "0", '"n[0-1"', f'"0-{HUGE}"'),
-    "drive": ("0", "-0.1", "1.1", "nan", "inf", '"x"', "true"),
-    "message_bytes": ("0", "-1", "1.5", '"1 s"', '"x"', "true", HUGE),
     "colour": ("1",),
 }
 COMMUNICATION = [
-    *values("communication.fraction", FRACTION, communication__fraction__distribution='"beta"'),
     *values("communication.fraction", QUANTILES),
     *values("communication", {"from": ('"nowhere"', '""', "1", '"seren_links"')}),
-    *values("communication.io", IO, communication__io__gateways='"0"', run__measure='"steady"'),
+    *values("communication.io", IO, run__measure='"steady"'),
+    config_row(
+        "10^30 iterations of the measure steady",
+        {
+            "run.measure": '"steady"',
+            "run.steady.least_iterations": HUGE,
+            "run.steady.most_iterations": HUGE,
+        },
+        "packet hops",
+    ),
     config_row(
         "quantiles and at of two lengths",
         {
@@ -289,42 +249,8 @@ QUEUE = [
             "placement_rules": ('["nobody"]', "[1]", '"x"', '["rdn", "rdn"]'),
         },
     ),
-    *values(
-        "queue.measured",
-        {"rounds": ("0", "-1", "1000000000", HUGE, "1.5", "nan", '"x"', "true")},
-        queue__run_time_model='"measured"',
-    ),
-    *values(
-        "queue.coupled-packets",
-        {
-            "periods": ("1", "-1", "2.5", "nan", '"x"', "true"),
-            "phases": ("0", "-1", "1.5", '"x"'),
-            "message_scale": ("0", "1.1", "nan", '"x"'),
-            "budget": ("0", "-1", '"x"', "nan", "true"),
-        },
-        queue__run_time_model='"coupled-packets"',
-    ),
     *values("workload.synthetic", {"cluster": ('"earth"', '""', "1", "[[1]]")}),
 ]
-
-# Recipes of the packet model
-
-PACKET = values(
-    "machine.packet",
-    {
-        "preset": ('"sst"', '""', "1", "true"),
-        "router": ('"magic"', "1"),
-        "arbitration": ('"fair"', "1"),
-        "delivery": ('"middle"', "1"),
-        "crossbar_speedup": ("0", "-1", "nan", '"x"', "true"),
-        "congestion_control": ('"x"', "1"),
-        "output_buffer_bytes": ("0", "-1", '"x"', '"1 s"'),
-        "eager_limit_bytes": ("-1", '"x"', '"1 s"'),
-        "control_bytes": ("0", "-1", "1000000", '"x"'),
-    },
-    machine__packet__router='"input-queued"',
-    machine__packet__eager_limit_bytes="1000",
-)
 
 # AcmeTrace's tables, and other readers
 
@@ -477,8 +403,8 @@ OLDER = {row.name for rows in (rows_config.ROWS, rows_machines.ROWS) for row in 
 ROWS = [
     row
     for rows in (
-        *(ENDS, MEASURED, COMMUNICATION, OUTPUTS),
-        *(MACHINES, QUEUE, PACKET, READERS, COMMANDS),
+        *(ENDS, COMMUNICATION, OUTPUTS, MACHINES),
+        *(QUEUE, READERS, COMMANDS),
     )
     for row in rows
     if row.name not in OLDER

@@ -1,7 +1,7 @@
 # `make demo` installs and runs the demo.
 # `make test` installs, lints, type-checks and runs one test of each kind of the core.
-# `make test-all` runs every test but those marked slow, the studies' too: `make test`, then
-# `make test-rest`.
+# `make test-all` does the same with every test but those marked slow, the studies' too, and with
+# all examples of property tests.
 # `make check` lints, type-checks and runs the fastest tests.
 # `make pages` writes docs/reference.md and docs/config.md after a change of names or keys.
 # `make docs` builds the documentation site, site/index.html.
@@ -33,7 +33,7 @@ CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units
 	experiments_config experiments_expand topology_conf fabric_files docs_links)) \
 	experiments/kit/tests/test_papers_claims.py
 
-.PHONY: demo test test-all test-rest check check-tests kernels test-lowest pages docs lint types fuzz mutants clean
+.PHONY: demo test test-all check check-tests kernels all-kernels test-lowest pages docs lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
@@ -46,14 +46,12 @@ test: lint
 kernels: $(VENV)/.installed-test
 	$(BIN)/python tests/warm_up.py
 
-test-all: test test-rest
+test-all: lint
+	$(MAKE) -j2 types all-kernels
+	$(TESTS) -m "not slow" --hypothesis-profile=all tests experiments
 
-# The tests that `make test` leaves out, and property tests with all of their examples: the core,
-# then the studies.
-test-rest: $(VENV)/.installed-test
+all-kernels: $(VENV)/.installed-test
 	$(BIN)/netcosim warmup --jobs 2
-	$(TESTS) -m "(full or hypothesis) and not slow" --hypothesis-profile=all tests
-	$(TESTS) -m "not slow" --hypothesis-profile=all experiments
 
 check: lint
 	$(MAKE) -j2 types check-tests

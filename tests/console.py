@@ -8,6 +8,7 @@ lines: times and paths differ from machine to machine, numbers of a simulation d
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -15,7 +16,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+
+import pytest
+
+from netcosim.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
@@ -50,10 +56,20 @@ def _commands(text: str) -> Iterator[tuple[str, str]]:
         yield command, expected
 
 
-def _difference(command: str, expected: str, folder: Path) -> str:
-    words = shlex.split(command)
-    if words[0] == "mpiexec" and find_mpiexec() is None:
-        return "skipped"
+def _printed(arguments: list[str], folder: Path) -> str:
+    """Return what ``netcosim`` prints, without a process of its own."""
+    out, environment = io.StringIO(), pytest.MonkeyPatch()
+    environment.setenv("COLUMNS", "100")
+    try:
+        with chdir(folder), redirect_stdout(out), redirect_stderr(out), suppress(SystemExit):
+            main(arguments)
+    finally:
+        environment.undo()
+    return out.getvalue()
+
+
+def _ran(words: list[str], folder: Path) -> str:
+    """Return what another program prints; ``netcosim`` may be an argument of it."""
     python = {"netcosim": [sys.executable, "-m", "netcosim"], "python": [sys.executable]}
     python["mpiexec"] = [str(find_mpiexec())]
     done = subprocess.run(
@@ -66,8 +82,16 @@ def _difference(command: str, expected: str, folder: Path) -> str:
         timeout=300,
         check=False,
     )
+    return done.stdout
+
+
+def _difference(command: str, expected: str, folder: Path) -> str:
+    words = shlex.split(command)
+    if words[0] == "mpiexec" and find_mpiexec() is None:
+        return "skipped"
+    printed = _printed(words[1:], folder) if words[0] == "netcosim" else _ran(words, folder)
     # what is compiled on the first use of a version is told once
-    said = [line for line in done.stdout.splitlines() if "compiling kernels" not in line]
+    said = [line for line in printed.splitlines() if "compiling kernels" not in line]
     found = "".join(f"{line.rstrip()}\n" for line in said)
     pattern = re.escape(expected).replace(r"\.\.\.", "...")
     pattern = re.sub(r"^\.\.\.\\?\n", r"(?s:(?:.*\\n)?)", pattern, flags=re.M)

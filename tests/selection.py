@@ -42,7 +42,9 @@ def first_of_each(cases: Iterable[Any], *keys: Callable[[Any], Hashable]) -> lis
 
 
 def in_turn(cases: Iterable[Any], names: Iterable[str], others: Mapping[str, Any]) -> list[Any]:
-    """Return all pairs of cases and others as parameters; `make test` runs one pair a case.
+    """Return pairs of cases and others as parameters; `make test` runs one pair a case.
+
+    `make test-all` runs all pairs of a case, and one of a case that is ``full`` itself.
 
     Parameters
     ----------
@@ -56,9 +58,10 @@ def in_turn(cases: Iterable[Any], names: Iterable[str], others: Mapping[str, Any
     turn = cycle(others)
     pairs = []
     for case, name in zip(cases, names, strict=True):
-        chosen = None if case.marks else next(turn)
-        for other, value in others.items():
-            marks = () if other == chosen else pytest.mark.full
+        chosen = next(turn)
+        for other in [chosen] if case.marks else others:
+            marks = () if other == chosen and not case.marks else pytest.mark.full
+            value = others[other]
             pairs.append(pytest.param(*case.values, value, marks=marks, id=f"{name}-{other}"))
     return pairs
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 from test_experiments_sweep import SCRIPT, digest, environment, mpiexec
-from test_kills import children, stored
 from waiting import wait_until
 
 from netcosim.executors.merge import merge
@@ -28,6 +27,28 @@ __all__ = ["mpiexec"]
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="needs /proc to find processes"
 )
+
+
+def stored(path: Path) -> set[int]:
+    """Points in the results file; the file may not be there yet."""
+    if not path.exists() or not path.stat().st_size:
+        return set()
+    with Store(path, "read") as store:
+        return {int(str(p.config["i"])) for p in store.points()}
+
+
+def children(pid: int) -> list[int]:
+    """Processes below a process, all generations."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue
+            if parent == pid:
+                found += [int(entry.name), *children(int(entry.name))]
+    return found
 
 
 def commands_below(pid: int, words: str) -> list[int]:

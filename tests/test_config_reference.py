@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from netcosim.cli import main
 from netcosim.config.load import any_points_of
 from netcosim.config.reference import config_keys, toml_value
+from netsim.errors import NetcosimError
 from netsim.units import quantity_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,10 +87,9 @@ def content(path: str, lines: list[str]) -> tuple[dict[str, Any], dict[str, Any]
     return base, with_key
 
 
-@pytest.mark.parametrize("path", KEYS)
-def test_every_key_has_a_description_and_an_example_that_counts(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write what the examples name."""
     monkeypatch.chdir(tmp_path)
     for name, text in (
         ("log.swf", LOG),
@@ -102,6 +103,12 @@ def test_every_key_has_a_description_and_an_example_that_counts(
         ("outages.csv", "start_s,end_s,nodes,kind\n"),
     ):
         (tmp_path / name).write_text(text)
+
+
+@pytest.mark.parametrize("path", KEYS)
+def test_every_key_has_a_description_and_an_example_that_counts(
+    path: str, tmp_path: Path, files: None
+) -> None:
     key = KEYS[path]
     assert key.description, f"{path}: add Field(description=...), or a text to its Annotated[...]"
     assert key.example, f"{path}: add Field(examples=[...]), or Example(...) to its Annotated[...]"
@@ -118,6 +125,59 @@ def test_every_key_has_a_description_and_an_example_that_counts(
             without["communication"] = {}
         before = any_points_of(without, tmp_path)[0].resolved()
         assert points[-1].resolved() != before
+
+
+WRONG = {
+    "a whole number": ("1.5", '"ten"', "true", "nan", "{ x = 1 }"),
+    "a number": ('"ten"', "true", "nan"),
+    "a time": ('"1 GB"', '"us"', '"1e400 us"', "true", "nan"),
+    "a size": ('"1.5 B"', '"1 s"', "true", "nan"),
+    "a bandwidth": ('"1 GB"', '"fast"', '"1e30 GB/s"', "true"),
+    "a name": ('"no-such"', '""', "1", "1979-05-27"),
+    '"': ('"no-such"', '""', "1", "1979-05-27"),
+    "true or false": ("1", '"yes"', "{ x = 1 }"),
+    "a text": ("1",),
+    "a file": ("1",),
+    "a list of names": ("3", '["no-such"]'),
+    "a list": ("3",),
+    "[low, high]": ('"x"', "[1, 2, 3]"),
+    "a table": ("3", '"text"', "true"),
+}
+"""Values that no key takes, by what begins the text on its allowed ones."""
+OUTSIDE = {"at least": -1, "above": 0, "at most": 1, "below": 0}
+"""By how much a value is outside of a limit."""
+UNITS = {"a time": '"{} us"', "a size": '"{} B"', "a bandwidth": '"{} GB/s"'}
+
+
+def wrong_values(allowed: str) -> Iterator[str]:
+    """Values of another kind, and those outside of each limit, as TOML."""
+    for kind, values in WRONG.items():
+        if allowed.startswith(kind):
+            yield from values
+    form = next((form for kind, form in UNITS.items() if allowed.startswith(kind)), "{}")
+    for word, limit in re.findall(r"(at least|above|at most|below) (-?[\d.,]*\d)", allowed):
+        yield form.format(f"{float(limit.replace(',', '')) + OUTSIDE[word]:g}")
+
+
+@pytest.mark.parametrize("path", KEYS)
+def test_wrong_values_are_one_line_that_names_the_key(
+    path: str, tmp_path: Path, files: None
+) -> None:
+    key = KEYS[path]
+    values = [*wrong_values(key.allowed)]
+    assert values, f"{path}: {key.allowed} is not in WRONG"
+    for value in values:
+        _, with_key = content(path, [*key.lines[:-1], f"{key.name} = {value}"])
+        with pytest.raises(NetcosimError) as caught:
+            any_points_of(with_key, tmp_path)
+        assert key.name in str(caught.value), value
+        assert "\n" not in str(caught.value)
+
+
+def test_wrong_values_of_a_share_by_hand() -> None:
+    found = [*wrong_values("a number, at least 0 and at most 1")]
+    assert found == ['"ten"', "true", "nan", "-1", "2"]
+    assert [*wrong_values("a time with its unit, above 0")][-1] == '"0 us"'
 
 
 def test_defaults_and_allowed_values_are_told() -> None:

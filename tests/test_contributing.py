@@ -84,11 +84,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_in(house: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *arguments],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(house),
-            "NETCOSIM_CACHE_DIR": str(house / "kernels"),
-        },
+        env={**os.environ, "PYTHONPATH": str(house)},
         cwd=house,
         capture_output=True,
         text=True,

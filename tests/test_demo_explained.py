@@ -14,8 +14,13 @@ from cosim.measuring.snapshots import Ratio
 from netcosim.config.config import Config
 from netcosim.config.load import config_from
 from netcosim.demo_config import demo_config_text
+from netcosim.report.about import notes_of
+from netcosim.report.policies import policy_rows, print_table
+from netcosim.report.verdict import findings
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.cosim_tables import result_tables
+from netcosim.runs.queue_intervals import RESAMPLES, redrawn, with_intervals
 from netsim.topologies.registry import preset
 
 pytestmark = pytest.mark.full
@@ -23,6 +28,7 @@ PAGES = Path(__file__).resolve().parents[1]
 FAQ = (PAGES / "docs" / "faq.md").read_text(encoding="utf-8")
 README = (PAGES / "README.md").read_text(encoding="utf-8")
 POLICIES = ("rdn", "simple", "level-spread")
+IN_README = ("rdn", "rdg", "simple", "level-spread")
 
 
 def shown(ratio: Ratio) -> str:
@@ -63,7 +69,10 @@ def demo_with(*changes: str, policies: Sequence[str] = POLICIES) -> Config:
 @pytest.fixture(scope="module")
 def results() -> list[CosimResult]:
     changes = ("at once", "emptied", "small messages", "minimal")
-    return [run_cosim(demo_with(*changes[:number])) for number in range(5)]
+    return [
+        run_cosim(demo_with(*changes[:number], policies=POLICIES if number else IN_README))
+        for number in range(5)
+    ]
 
 
 def test_the_table_is_what_comes_out(results: list[CosimResult]) -> None:
@@ -125,8 +134,16 @@ def test_holes_alone_hide_the_difference() -> None:
     assert f"it is {shown(ratio)}: not significant" in told(FAQ)
 
 
-def test_the_readme_has_the_demos_numbers(results: list[CosimResult]) -> None:
-    """The README's table is held to the run by tests/test_docs.py; here the sentence."""
-    simple = results[0].ratios["simple"]
+def test_the_readme_has_the_demos_table_and_numbers(results: list[CosimResult]) -> None:
+    """To the digit: the demo's draws come from its config alone."""
+    result = results[0]
+    shown_lines = [*print_table(policy_rows(result_tables(result))).splitlines(), *notes_of(result)]
+    [table] = re.findall(r"^```text\n(policy .*?)^```", README, re.M | re.S)
+    assert [line.rstrip() for line in shown_lines] == [line.rstrip() for line in table.splitlines()]
+    tables = with_intervals(result_tables(result), result, redrawn(result, RESAMPLES))
+    [waits] = [line for line in findings(tables) if line.startswith("simple ")]
+    assert "shortens mean wait by 49 % (15 to 70)" in waits
+    assert "and mean waits by 49 % (15 to 70)." in told(README)
+    simple = result.ratios["simple"]
     less = [100 * (1 - end) for end in (simple.ratio, simple.high, simple.low)]
     assert "by {:.0f} % (95 % CI {:.0f} to {:.0f})".format(*less) in told(README)

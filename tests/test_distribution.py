@@ -22,6 +22,11 @@ from netcosim.cli import command_names
 from netcosim.reproduce.registry import PAPERS
 
 ROOT = Path(__file__).resolve().parent.parent
+IGNORED = {
+    *(".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "__pycache__"),
+    *("build", "dist"),
+}
+"""Folders that tools leave in a tree without Git, other tests at the same time among them."""
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +199,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     names = [name for name in tracked.split("\0") if name] or [
         str(path.relative_to(ROOT))
         for path in ROOT.rglob("*")
-        if path.is_file() and not any(p.startswith((".venv", "__pyc")) for p in path.parts)
+        if not IGNORED.intersection(path.relative_to(ROOT).parts) and path.is_file()
     ]
     for name in names:
         (source / name).parent.mkdir(parents=True, exist_ok=True)

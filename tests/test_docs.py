@@ -91,37 +91,6 @@ def test_commands_named_in_pages_exist() -> None:
             assert command in known, f"{page.name}: netcosim {command}"
 
 
-@pytest.mark.full
-def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
-    """To the digit: the demo's draws come from its config alone."""
-    from netcosim.config.load import config_from
-    from netcosim.demo_config import demo_config_text
-    from netcosim.report.about import notes_of
-    from netcosim.report.policies import policy_rows, print_table
-    from netcosim.report.verdict import findings
-    from netcosim.runs.cosim import run_cosim
-    from netcosim.runs.cosim_tables import result_tables
-    from netcosim.runs.queue_intervals import RESAMPLES, redrawn, with_intervals
-
-    policies = ("rdn", "rdg", "simple", "level-spread")
-    text = demo_config_text(None, None, policies, 1)
-    config = tomllib.loads(text)
-    config["run"]["keep"] = "schedules"  # jobs need not be sent alone as well
-    result = run_cosim(config_from(config))
-    shown = [*print_table(policy_rows(result_tables(result))).splitlines(), *notes_of(result)]
-    [table] = [
-        found.group(2).splitlines()
-        for found in BLOCK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))
-        if found.group(2).startswith("policy ")
-    ]
-    assert [line.rstrip() for line in shown] == [line.rstrip() for line in table]
-    tables = with_intervals(result_tables(result), result, redrawn(result, RESAMPLES))
-    [waits] = [line for line in findings(tables) if line.startswith("simple ")]
-    assert "shortens mean wait by 49 % (15 to 70)" in waits
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert "and mean waits by 49 % (15 to 70)." in readme
-
-
 def test_the_readme_counts_the_machines() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     [count] = re.findall(r"(\d+) \[machine presets\]", readme)

@@ -119,15 +119,6 @@ def test_demo_config_fits_the_log(tmp_path: Path) -> None:
         assert nodes <= machine.topology.n_nodes < max(2 * nodes, 40)
 
 
-def test_demo_with_a_wrong_log_leaves_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "demo"
-    assert main(["demo", "--log", str(tmp_path / "none.swf"), "--out", str(out)]) == 2
-    assert "none.swf" in capsys.readouterr().err
-    assert not out.exists()
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("model", ["coupled-flow", "coupled-packets"])
 @pytest.mark.parametrize("reference", ["isolated", "contended-baseline"])

@@ -17,7 +17,6 @@ import netcosim
 from netcosim.package_check import PACKAGES, foreign_package
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ("numpy", "numba", "pandas", "pydantic", "matplotlib", "scipy", "simpy", "networkx")
 NAMES = [name for name in netcosim.__all__ if name != "__version__"]
 
 
@@ -30,11 +29,6 @@ def ran(script: str, path: Path = ROOT, cwd: Path = ROOT) -> subprocess.Complete
         text=True,
         check=False,
     )
-
-
-def test_importing_it_loads_nothing_heavy() -> None:
-    done = ran(f"import sys, netcosim; print([m for m in {HEAVY} if m in sys.modules])")
-    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_names_are_the_same_objects_as_in_their_homes() -> None:
@@ -118,15 +112,3 @@ def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ours_are_ours() -> None:
     assert foreign_package() is None
-
-
-def test_python_m_netcosim_is_the_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "netcosim", "list", "nothing"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("netcosim: error: unknown kind 'nothing'")

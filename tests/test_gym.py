@@ -65,8 +65,8 @@ def test_names_are_known_to_gymnasium() -> None:
 
 @pytest.mark.parametrize("reward", sorted(REWARDS))
 def test_rewards_sum_to_the_metric(reward: str) -> None:
-    world = CoSchedule(CONFIG, contention="coupled-flow", n_jobs=60, reward=reward)
-    for seed in range(3):
+    world = CoSchedule(CONFIG, contention="coupled-flow", n_jobs=30, reward=reward)
+    for seed in range(2):
         gained, info, _ = play(world, seed)
         result = world.episode.run.result()
         alone_s = result.workload.run_time_s
@@ -143,14 +143,14 @@ def test_always_one_rule_is_that_policy_in_the_configs_queue(rule: str, backfill
 
 
 def _digest(seed: int) -> str:
-    return play(CoSchedule(CONFIG, contention="coupled-flow", n_jobs=30), seed)[2]
+    return play(CoSchedule(CONFIG, contention="coupled-flow", n_jobs=15), seed)[2]
 
 
-def test_same_seed_same_episode_on_one_process_and_on_four() -> None:
-    here = [_digest(seed) for seed in range(4)]
-    with ProcessPoolExecutor(4) as pool:
-        assert list(pool.map(_digest, range(4))) == here
-    assert len(set(here)) == 4
+def test_same_seed_same_episode_on_one_process_and_on_two() -> None:
+    here = [_digest(seed) for seed in range(2)]
+    with ProcessPoolExecutor(2) as pool:
+        assert list(pool.map(_digest, range(2))) == here
+    assert len(set(here)) == 2
 
 
 def test_what_is_seen_is_what_is_there() -> None:

@@ -11,16 +11,16 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile.row import RUN, Row
+from hostile.row import Row
 from hostile.tables import ROWS
 from selection import first_of_each
 
 TESTS = Path(__file__).resolve().parent
+LAW = "test_one_line_and_status_2"
 BATCH = 1000
 """Rows a process, as each process compiles or loads the kernels."""
 
@@ -37,7 +37,6 @@ def value(number: int) -> str | None:
 
 
 NUMBERS = first_of_each(range(len(ROWS)), kind, value)
-FULL = {parameter.values[0] for parameter in NUMBERS if parameter.marks}
 
 
 def environment() -> dict[str, str]:
@@ -45,11 +44,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-@cache
-def outcomes(full: bool) -> dict[int, dict[str, Any]]:
-    """Return the outcome of each row with or without the mark ``full``, if its process lived."""
+@pytest.fixture(scope="module")
+def outcomes(request: pytest.FixtureRequest) -> dict[int, dict[str, Any]]:
+    """Return the outcome of each row that is selected, if its process lived."""
     found: dict[int, dict[str, Any]] = {}
-    waiting = [number for number in range(len(ROWS)) if (number in FULL) == full]
+    tests = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    waiting = [test.callspec.params["number"] for test in tests if test.originalname == LAW]
     while waiting:
         batch = waiting[:BATCH]
         command = [sys.executable, "-m", "hostile.child", "hostile.tables:ROWS"]
@@ -83,8 +83,8 @@ def test_there_are_300_rows_of_different_names() -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: ROWS[number].name[:60])
-def test_one_line_and_status_2(number: int) -> None:
-    row, done = ROWS[number], outcomes(number in FULL).get(number)
+def test_one_line_and_status_2(number: int, outcomes: dict[int, dict[str, Any]]) -> None:
+    row, done = ROWS[number], outcomes.get(number)
     assert done is not None, "the process died"
     assert done["status"] == row.status, done["err"]
     if row.status == 2:
@@ -145,37 +145,6 @@ def test_the_same_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mp
         assert done.returncode == 2, (start, done.stderr)
         checked_line(row, done.stderr)
         assert done.stdout == ""
-
-
-SAMPLE = sorted(
-    row.name
-    for row in ROWS
-    if row.status == 2
-    and (row.arguments == RUN or row.arguments[:2] == ("sweep", "c.toml"))
-    # an axis of a sweep, and what a sweep has no use for
-    and not row.name.endswith(("= [1]", "with nested sides", "a list of lists"))
-    and not row.name.startswith("out ")
-)[::8]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SAMPLE)
-def test_a_sample_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mpiexec: str) -> None:
-    """Every eighth config: a mistake of the config is status 2, one of its points status 1."""
-    row, arguments = swept(name)
-    row.make(tmp_path)
-    for start in ([], [mpiexec, "-n", "2"]):
-        (tmp_path / "c.db").unlink(missing_ok=True)
-        done = on_two(start, arguments, tmp_path)
-        if done.returncode == 2:
-            checked_line(row, done.stderr)
-            assert done.stdout == ""
-        else:
-            assert done.returncode == 1, (start, done.stderr)
-            failed = [li for li in done.stdout.splitlines() if li.startswith("failed: point")]
-            assert failed, done.stdout
-            assert all(row.told in line for line in failed)
-            assert "Traceback" not in done.stderr
 
 
 TOO_LARGE = ["torus 40000 x 40000", "iterations 10^9", "pattern fft3d { cells = 10000000 }"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -313,19 +312,3 @@ def test_a_log_of_which_nothing_is_left_says_why(tmp_path: Path) -> None:
     machine = build_machine(on_cuboids.machine).topology
     with pytest.raises(NetcosimError, match=r"all 1,000 jobs are left out \(never fits under f"):
         queues_of(on_cuboids, machine, jobs)
-
-
-@pytest.mark.parametrize("name", ["fifo", "bomb.swf.gz"])
-def test_the_command_line_tells_it_in_one_line(
-    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    bomb(tmp_path / "bomb.swf.gz", bytes(2**24), 300)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for command in (["trace", "info"], ["demo", "--out", str(tmp_path / "out"), "--log"]):
-        assert main([*command, str(tmp_path / name)]) == 2
-        err = capsys.readouterr().err.splitlines()
-        assert f"{name}: " in err[-1]
-        assert err[-1].startswith("netcosim: error: ")
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert (after - before) / 2**20 < 0.7, "GiB of memory"

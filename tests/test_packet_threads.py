@@ -267,6 +267,7 @@ BANDWIDTHS = st.sampled_from((10**9, 250_000_000)) | st.integers(10**8, 10**10)
 LATENCIES = st.sampled_from((40e-9, 1e-9, 13.7e-9))
 
 
+@pytest.mark.full
 @examples(500)
 @given(
     machine=st.fixed_dictionaries(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,17 +107,27 @@ def with_example(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     return merged(content, more)
 
 
+@cache
+def base_config(name: str, partitioned: bool) -> Config:
+    """A base, with a partition of all nodes where keys of partitions are changed."""
+    content = base(name)
+    if partitioned and "partitions" not in content["queue"]:
+        content["queue"]["partitions"] = [{}]
+    return checked_config(content)
+
+
 def cases(name: str) -> list[tuple[str, Config, Config]]:
     """Keys that a base takes: the point without and with the example, which is not its value."""
     found = []
     for path in KEYS:
         if path in WHOLE_RUNS:
             continue
+        partitioned = path.startswith("queue.partitions.")
         content = base(name)
-        if path.startswith("queue.partitions.") and "partitions" not in content["queue"]:
+        if partitioned and "partitions" not in content["queue"]:
             content["queue"]["partitions"] = [{}]
         try:
-            before = checked_config(content)
+            before = base_config(name, partitioned)
             after = any_points_of(with_example(content, path))[-1]
         except NetcosimError:
             continue  # refused: neither accepted nor ignored
@@ -179,7 +190,13 @@ def test_each_key_is_refused_or_counts_in_all_bases(name: str) -> None:
 # The law, for all keys in all kinds of run, without running them
 
 
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if number % 3 == 0 else pytest.param(name, marks=pytest.mark.full)
+        for number, name in enumerate(BASES)
+    ],
+)
 def test_a_key_that_is_accepted_makes_another_point(name: str) -> None:
     """One that is refused is refused by `points_of`, which commands and Python call."""
     refused, accepted = [], []

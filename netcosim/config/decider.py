@@ -92,7 +92,10 @@ def _read(value: Any) -> Any:
     if isinstance(value, Mapping) and "command" in value:
         found = {**value, "command": _words(value["command"], _pinned)}
         if "time_limit" in found:
-            found["time_limit_s"] = parse_quantity(found.pop("time_limit"), "time")
+            try:
+                found["time_limit_s"] = parse_quantity(found.pop("time_limit"), "time")
+            except NetcosimError as error:
+                raise ConfigError("queue.decider.time_limit", None, str(error)) from None
         try:
             return validated(Program, found)
         except ConfigError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from netsim.errors import NetcosimError, near
@@ -178,7 +179,8 @@ def section_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseMod
     return model
 
 
-def list_keys(model: type[BaseModel], where: str = "") -> set[str]:
+@cache
+def list_keys(model: type[BaseModel], where: str = "") -> frozenset[str]:
     """Return the dotted keys of a section whose values are lists by nature, by both names."""
     found: set[str] = set()
     for name, field in model.model_fields.items():
@@ -187,7 +189,7 @@ def list_keys(model: type[BaseModel], where: str = "") -> set[str]:
             found |= {f"{where}{name}", f"{where}{short_name(name)}"}
         elif inner is not None:
             found |= list_keys(inner, f"{where}{name}.")
-    return found
+    return frozenset(found)
 
 
 def _is_list(annotation: Any) -> bool:

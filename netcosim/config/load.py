@@ -136,7 +136,7 @@ def any_points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[C
 def _list_keys(raw: Mapping[str, Any]) -> set[str]:
     """Return the dotted keys whose values are lists by nature."""
     tables = raw.get("policies")
-    keys = list_keys(config_class(tables if isinstance(tables, Mapping) else ()))
+    keys = set(list_keys(config_class(tables if isinstance(tables, Mapping) else ())))
     keys |= list_parameters()
     keys |= {key.replace("machine.", "machine.parameters.") for key in list_parameters()}
     keys |= {f"reference.{key}" for key in keys}
@@ -163,7 +163,7 @@ def _list_keys_of_entry(number: int, entry: object) -> set[str]:
     found = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
     where = f"communication.mix.{number}"
     lists = {p.name for pattern in found for p in pattern.parameters.values() if p.is_list}
-    return list_keys(PatternSection, f"{where}.") | {f"{where}.parameters.{n}" for n in lists}
+    return {f"{where}.parameters.{n}" for n in lists} | list_keys(PatternSection, f"{where}.")
 
 
 def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:

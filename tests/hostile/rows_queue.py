@@ -44,13 +44,8 @@ ROWS = [
     partitions("a range backwards", "backwards", 'nodes = "9-2"'),
     partitions("a bracket that is open", "bracket", 'nodes = "n[1-2"'),
     partitions("10^30 nodes", "18 digits", f'nodes = "0-1{"0" * 30}"'),
-    partitions("nodes as a number", "must be a text", "nodes = 3"),
-    partitions("a walltime of 0", "max_walltime", "max_walltime_s = 0"),
     partitions("a walltime without a unit", "has no unit", "max_walltime = 100"),
     partitions("a text without a unit", "has no unit", 'max_walltime_s = "100"'),
-    partitions("no node for a job", "max_nodes", "max_nodes = 0"),
-    partitions("a priority that is no number", "priority", "priority = nan"),
-    partitions("a factor above 1", "factor", "factor = 1.5"),
     *(
         config_row(
             f"partitions under {backfill}",
@@ -95,15 +90,6 @@ ROWS = [
     ),
     config_row("outages: no file", {"queue.outages.file": '"gone.csv"'}, "gone.csv"),
     config_row("outages: a folder", {"queue.outages.file": '"."'}, "folder"),
-    config_row(
-        "outages: after_failure", {"queue.outages.after_failure": '"pray"'}, "after_failure"
-    ),
-    config_row("grace below 0", {"queue.grace_s": "-1"}, "grace"),
-    config_row("dependencies", {"queue.dependencies": '"maybe"'}, "dependencies"),
-    config_row("fair share by nobody", {"queue.fair-share.by": '"planet"'}, "fair-share.by"),
-    config_row("a half-life of 0", {"queue.fair-share.half_life": '"0 s"'}, "half_life"),
-    config_row("a weight below 0", {"queue.multifactor.age_weight": "-1"}, "age_weight"),
-    config_row("a largest age of 0", {"queue.multifactor.max_age_s": "0"}, "max_age"),
     config_row(
         "fair share without users",
         {"queue.order": '"fair-share"'},

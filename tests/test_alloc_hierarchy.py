@@ -383,7 +383,10 @@ def test_hived_gives_the_lowest_nodes_of_a_cell_whose_parts_are_too_small():
     # leaves of 3, 1 and 1: the rest of 2 is in two of them
     h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 0, 1, 2, 3]))
     assert placed(with_free(machine(h), "hived", set(range(6))), 5) == [0, 1, 2, 3, 4]
-    # the same pod behind two of one node
+    # leaves of 3 and 2, one node of which is busy: the entire one and a rest of 1
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 3, [0, 0, 0, 1, 1, 2, 2, 2]))
+    assert placed(with_free(machine(h), "hived", set(range(4))), 4) == [0, 1, 2, 3]
+    # a pod of leaves of 3, 1 and 1 behind two of one node
     h = hierarchy(("pod", "leaf"), ([0, 1] + [2] * 5, [0, 1, 2, 2, 2, 3, 4]))
     assert placed(with_free(machine(h), "hived", set(range(7))), 5) == [2, 3, 4, 5, 6]
 

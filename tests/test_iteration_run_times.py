@@ -16,6 +16,7 @@ from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_iterations import JobIterations
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
+from cosim.network.periodic import PeriodicJob
 from cosim.network.situation import Situation
 from cosim.network_schedulers.base import NetworkScheduler, Unscheduled
 from cosim.registry import NETWORK_SCHEDULERS
@@ -270,6 +271,32 @@ def test_a_job_whose_links_are_busy_for_longer_is_timed_again(monkeypatch):
     monkeypatch.setattr(running.iterations, "placed", lambda situation, background_s: longer)
     running.end(0)
     assert running.settle() == pytest.approx({1: 0.5})
+
+
+def test_a_job_on_other_links_for_as_long_is_timed_again(monkeypatch):
+    """Job 1 wants 1 and 1/2 of two links. Job 0 wants 4/5 of the first and 3/10 of the second.
+
+    They exceed the first by 4/5. When job 2 ends, job 1 moves one link on: by 3/10 of the second.
+    """
+    running = ScheduledJobs(network("pinned", 2), InOrder(), 1)
+    *links, other = np.flatnonzero(running.iterations.candidate_links(at(0, 4)))[-4:]
+    c = 2e-4
+
+    def on(used, *parts):
+        return PeriodicJob(c, c, 0.0, np.array(used), c * np.array(parts))
+
+    jobs = {at(0, 4): on(links[:2], 0.8, 0.3), at(1, 5): on(links[:2], 1.0, 0.5)}
+    jobs[at(2, 6)] = on([other], 0.5)
+    monkeypatch.setattr(running.iterations, "placed", lambda situation, _: jobs[situation])
+    for number, pair in ((2, (2, 6)), (0, (0, 4)), (1, (1, 5))):
+        running.start(number, at(*pair))
+    before = running.settle()
+    assert before.keys() == {0, 1}
+    jobs[at(1, 5)] = on(links[1:], 1.0, 0.5)
+    running.end(2)
+    after = running.settle()
+    assert after.keys() == {0, 1}
+    assert min(after.values()) > min(before.values())
 
 
 def test_only_the_nodes_that_a_job_wants_of_a_placement_send():

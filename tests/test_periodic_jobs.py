@@ -94,6 +94,14 @@ def test_only_links_that_can_be_overloaded_count_and_equal_ones_once():
     assert elsewhere.key() == group.key()
 
 
+def test_a_link_that_no_job_uses_more_than_another_one_does_not_count():
+    """Of four links l1 is covered by l0, and l3 has room for all."""
+    uses = ((0.5, 0.5, 0.6, 0.7), (0.5, 0.5, 0.3, 0.1), (0.5, 0.4, 0.2, 0.1))
+    jobs = [job(1, 1, l0=a, l1=b, l2=c, l3=d) for a, b, c, d in uses]
+    group = JobGroup.of(jobs)
+    assert group.use.reshape(3, 2).tolist() == [[0.5, 0.6], [0.5, 0.3], [0.5, 0.2]]
+
+
 @pytest.mark.parametrize("busy", [1.5, -0.1])
 def test_a_link_is_not_busy_for_longer_than_communication(busy):
     with pytest.raises(NetcosimError, match="busy_s has"):

@@ -526,6 +526,7 @@ def test_quotas_are_read_by_name() -> None:
         (lambda: QuotaKeys([" : 4"]), "' : 4'; it must be a name and a number of nodes"),
         (lambda: QuotaKeys(["a: 4", "a: 2"]), "'a' occurs twice"),
         (lambda: Attained((5.0, 5.0)), "they must ascend"),
+        (lambda: Checkpoints(-1.0), "checkpoint: interval_s = -1"),
         (
             lambda: Rules(preemption=BY_ORDER, quotas=QuotaKeys(["a: 4"])),
             "does not go with queue.quotas; remove one of them",

@@ -405,6 +405,10 @@ def test_published_files_are_read(shared_dir: Path) -> None:
             stage_text(0).replace("2000000", "2000001", 1),
             "messages of one stage of [2000000, 2000001]",
         ),
+        (
+            stage_text(0).removesuffix("CommType.epoch_end,None,None,0,,\n") + stage_text(1),
+            "no operations between two lines of epoch_end",
+        ),
         (f"\n{AICB}", ":1: neither AICB's operations"),
         (
             stage_text(0).replace("dp_group,2", "pp_group,2"),

@@ -70,6 +70,18 @@ def test_neighbours_are_timed_again_at_starts_and_ends_and_others_are_not():
     assert running.counts == {"groups": 2, "groups_simulated": 1, "largest_group": 2}
 
 
+def test_equal_groups_are_looked_up_whatever_the_numbers_of_their_jobs():
+    """The jobs of 0.5 and 0.8 on two leaves, then those of 0.8 and 0.5 on the others."""
+    running = ScheduledJobs(network(fractions=(0.5, 0.8)), Unscheduled(), 1)
+    fractions = (0.5, 0.8)
+    for number, (first, share) in enumerate([(0, 0), (1, 1), (8, 1), (9, 0)]):
+        running.start(number, at(first, first + 4, share=share, fraction=fractions[share]))
+    rates = running.settle()
+    assert (rates[0], rates[1]) == (rates[3], rates[2])
+    assert rates[0] != rates[1]
+    assert running.counts == {"groups": 2, "groups_simulated": 1, "largest_group": 2}
+
+
 def test_a_job_that_starts_again_beside_the_same_neighbours_is_timed_again():
     """First one pair each, then three pairs of job 0: 3 c of communication beside c of computing.
 

@@ -383,6 +383,30 @@ def test_hived_gives_the_lowest_nodes_of_a_cell_whose_parts_are_too_small():
     # leaves of 3, 1 and 1: the rest of 2 is in two of them
     h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 0, 1, 2, 3]))
     assert placed(with_free(machine(h), "hived", set(range(6))), 5) == [0, 1, 2, 3, 4]
+    # leaves of 3 and 2, one node of which is busy: the entire one and a rest of 1
+    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 3, [0, 0, 0, 1, 1, 2, 2, 2]))
+    assert placed(with_free(machine(h), "hived", set(range(4))), 4) == [0, 1, 2, 3]
+    # a pod of leaves of 3, 1 and 1 behind two of one node
+    h = hierarchy(("pod", "leaf"), ([0, 1] + [2] * 5, [0, 1, 2, 2, 2, 3, 4]))
+    assert placed(with_free(machine(h), "hived", set(range(7))), 5) == [2, 3, 4, 5, 6]
+
+
+def test_hived_prefers_a_rest_in_a_broken_cell_to_a_fuller_pod():
+    """Pods of three leaves of 2: one leaf of the first has 1 free, one of the second none.
+
+    A job of 3 splits a leaf of the second pod, 4 nodes of which are free; none of the first, 5.
+    """
+    h = hierarchy(("pod", "leaf"), (np.arange(12) // 6, np.arange(12) // 2))
+    assert placed(with_free(machine(h), "hived", set(range(10)) - {5}), 3) == [0, 1, 4]
+
+
+def test_hived_keeps_to_the_cells_of_its_container_whatever_their_numbers():
+    """Leaves of 3, of which pod 0 has the first and third: 2 and 3 nodes are free on them."""
+    h = hierarchy(("pod", "leaf"), (np.arange(12) // 3 % 2, np.arange(12) // 3))
+    assert placed(with_free(machine(h), "hived", set(range(1, 12))), 4) == [1, 6, 7, 8]
+    # two leaves of alternate nodes
+    h = hierarchy(("leaf",), (np.arange(6) % 2,))
+    assert placed(with_free(machine(h), "hived", set(range(6))), 2) == [0, 2]
 
 
 def test_hived_splits_no_cell_that_a_job_fills():
@@ -412,6 +436,12 @@ def test_the_rest_of_a_segment_is_placed_by_best_fit(size, nodes):
     h = hierarchy(("leaf",), (np.arange(24) // 8,))
     free = set(range(6)) | set(range(8, 11)) | set(range(16, 23))
     assert placed(with_free(machine(h), "segment", free, segment=4), size) == nodes
+
+
+def test_a_segment_lies_on_alternate_nodes_of_a_leaf():
+    h = hierarchy(("leaf",), (np.arange(6) % 2,))
+    assert placed(with_free(machine(h), "segment", set(range(6)), segment=2), 2) == [0, 2]
+    assert placed(with_free(machine(h), "segment", {0, 1, 3, 4}, segment=2), 4) == [0, 4, 1, 3]
 
 
 def test_balanced_divides_by_hand():

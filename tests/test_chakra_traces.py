@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ import netcosim as nc
 from netsim.errors import NetcosimError
 from netsim.inputs import file_digest
 from patterns.recorded import chakra as chakra_traces
+from patterns.recorded import chakra_steps
 from patterns.recorded.chakra import read_trace
 from patterns.recorded.chakra_steps import Roofline, chakra_graph, roofline_of
 from patterns.recorded.graph import Node, StepGraph
@@ -195,10 +197,13 @@ def test_the_files_of_all_ranks_and_their_groups(tmp_path: Path) -> None:
 
 
 def test_groups_may_be_noted_by_pytorch_or_in_a_file_of_any_number(tmp_path: Path) -> None:
-    noted = '[\'[{"pg_name": "7", "ranks": [1, 2]}, {"pg_name": "8", "ranks": []}]\']'
+    noted = '[\'[{"pg_name": "7", "ranks": [1, 2]}]\']', '[{"pg_name": "8", "ranks": []}]'
     ranks = [
         chakra(
-            node(1, 1, inputs=noted),
+            node(1, 1, inputs=noted[0]),
+            node(4, 1, inputs=noted[1]),
+            # only nodes of metadata note groups
+            node(5, 4, us=1, inputs='[{"pg_name": "7", "ranks": [0]}]'),
             *([node(2, 7, 1, comm_type=0, comm_size=64, pg_name="7")] if r else []),
             node(3, 7, 1, comm_type=0, comm_size=96, pg_name="8"),
         )
@@ -335,6 +340,10 @@ def test_messages_that_do_not_fit_are_named(tmp_path: Path) -> None:
     write(tmp_path, chakra(send), chakra(node(1, 6, comm_src=2, comm_size=8)))
     with pytest.raises(NetcosimError, match="receive of rank 1 with rank 2; the trace has ranks 0"):
         sent_bytes(path, 2)
+    for peer in (0, 2, 3):
+        write(tmp_path, chakra(node(1, 5, comm_dst=peer, comm_size=8)), chakra(node(1, 4, us=1)))
+        with pytest.raises(NetcosimError, match=f"send of rank 0 with rank {peer}; the trace has"):
+            sent_bytes(path, 2)
 
 
 def test_ranks_that_wait_for_each_other_are_refused(tmp_path: Path) -> None:
@@ -424,6 +433,12 @@ def test_a_roofline(tmp_path: Path) -> None:
     assert roofline_of("none", 0.0, 0.0) is None
     with pytest.raises(NetcosimError, match="needs memory_GBps"):
         roofline_of("none", 100.0, 0.0)
+    with pytest.raises(NetcosimError, match="needs peak_TFLOPS"):
+        roofline_of("none", 0.0, 1000.0)
+    # a recorded time is taken without a roofline
+    timed = write(tmp_path, chakra(node(1, 4, num_ops=10**9, us=1000)))
+    assert make_pattern("training-file", 1, 1, 1, RNG, {"file": timed}).compute_s.sum() == 1e-3
+    write(tmp_path, chakra(node(1, 4, num_ops=2 * 10**12, tensor_size=5 * 10**9)))
     with pytest.raises(NetcosimError, match=r"node 1: computing with num_ops and no duration; set"):
         sent_bytes(path, 1)
     assert sent_bytes(path, 1, compute=False) == 0
@@ -491,6 +506,13 @@ def test_json_of_three_writers_is_the_same_step(tmp_path: Path) -> None:
         (0, "none", ()),
         (1, "compute", (0,)),
     ]
+    # white space between objects and at the end; a value of a fraction; groups that are noted
+    path.write_text(
+        '{"version": "4"}  \n{"id": "1", "type": "COMP_NODE", "attr": [{"name": "x", '
+        '"floatVal": 0.5}]}{"id": "2", "type": "METADATA_NODE", "inputs": {"values": '
+        '"[{\\"pg_name\\": \\"7\\", \\"ranks\\": [1, 2]}]"}} \n '
+    )
+    assert read_trace(str(path)).groups == {"7": (1, 2)}
     path = tmp_path / "protobuf.0.json"
     path.write_bytes((tmp_path / "step.0.et").read_bytes())
     assert read_trace(str(path)).nodes == expected
@@ -630,9 +652,43 @@ def test_traces_of_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(chakra_traces, "MAX_NODES", 1)
     path = write(tmp_path, chakra(node(1, 4, us=5)))
     assert len(read_trace(path).nodes) == 1
-    write(tmp_path, chakra(node(1, 4, us=5), node(2, 4, us=5)))
-    with pytest.raises(NetcosimError, match="2 nodes; at most 1 are read"):
-        read_trace(path)
+    for raw in (chakra(b"\xff", b"\xff"), b'{"nodes": [{"id": 1}, {"id": 2}]}'):
+        write(tmp_path, raw)
+        with pytest.raises(NetcosimError, match="2 nodes; at most 1 are read"):
+            read_trace(path)
+
+
+def test_memory_of_a_step_is_that_of_all_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two nodes for each of 4 ranks; 1 and 2 nodes of 2 ranks."""
+    monkeypatch.setattr(chakra_steps, "NODE_BYTES", 10**15)
+    one, two = chakra(node(1, 4, us=5)), chakra(node(1, 4, us=5), node(2, 4, us=5))
+    with pytest.raises(NetcosimError, match="8 nodes of 4 ranks"):
+        chakra_graph(write(tmp_path, two), 4)
+    with pytest.raises(NetcosimError, match="3 nodes of 2 ranks"):
+        chakra_graph(write(tmp_path, one, two), 2)
+
+
+def test_lengths_are_varints(tmp_path: Path) -> None:
+    """A node of 16,384 bytes, of which the first two of three bytes of its length are 0."""
+    raw = node(1, 4, us=5, pad="x" * 16_362)
+    assert varint(len(raw)) == b"\x80\x80\x01"
+    assert read_trace(write(tmp_path, chakra(raw))).nodes[0].seconds == pytest.approx(5e-6)
+
+
+def test_a_trace_alone_and_groups_of_one(tmp_path: Path) -> None:
+    """A group that nothing names is all ranks of a trace alone; a group of one sends nothing."""
+    one = chakra(node(1, 7, comm_type=0, comm_size=8, pg_name="5"))
+    assert sent_bytes(write(tmp_path, one), 4) == 2 * 3 * 8
+    path = write(tmp_path, one, one.replace(b"5", b"6"), members={"5": [0], "6": [1]})
+    assert [own[0].kind for own in chakra_graph(path, 2).nodes] == ["none", "none"]
+
+
+def test_protobuf_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
+    with pytest.raises(NetcosimError, match="Chakra needs the protobuf library"):
+        read_trace(write(tmp_path, chakra(node(1, 4))))
 
 
 @pytest.mark.parametrize(
@@ -640,6 +696,14 @@ def test_traces_of_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     [
         (chakra(), "a Chakra trace without nodes"),
         (b"hello, world", "no Chakra trace"),
+        (b"\x80", "no Chakra trace (byte 1)"),
+        (b"\x80" * 9, "no Chakra trace (byte 6)"),
+        (chakra(b"\xff"), "no Chakra trace (not a node)"),
+        (chakra(node(1, 4), node(1, 4)), "node 1: a number twice, or of no node"),
+        (chakra(node(1, 4, us=10**16 + 1)), "a duration of 10000000000000001 us"),
+        (chakra(node(1, 7, comm_type=[0], comm_size=8)), "type 7, comm_type -1; known are"),
+        (chakra(node(1, 8, comm_type=9)), "type 8, comm_type 9 (BARRIER); known are"),
+        (chakra(node(1, 9, comm_type=0)), "type 9, comm_type 0 (ALL_REDUCE); known are"),
         (
             chakra(node(1, 5, comm_dst=1, comm_size=8)),
             "a send, in the trace of one rank; the files",
@@ -680,6 +744,7 @@ def test_traces_that_are_not_read(raw: bytes, message: str, tmp_path: Path) -> N
         ({"5": [0, 2]}, "process group '5' of ranks [0, 2]; the trace has 2"),
         ({"5": [0, 0]}, "process group '5' of ranks [0, 0]; the trace has 2, each once"),
         ({"5": [0]}, "process group '5' is without rank 1"),
+        ({"5": [0, True]}, "not the members of process groups"),
         ({"5": []}, "process group '5' of ranks []; the trace has 2"),
         ({"5": 3}, "not the members of process groups"),
         ({"5": [-1]}, "not the members of process groups"),
@@ -693,6 +758,16 @@ def test_groups_that_are_refused(
     with pytest.raises(NetcosimError) as caught:
         sent_bytes(path, 2)
     assert message in str(caught.value)
+
+
+def test_a_trace_of_all_ranks_needs_them_in_its_groups(tmp_path: Path) -> None:
+    one = chakra(node(1, 7, comm_type=0, comm_size=8, pg_name="5"))
+    for ranks, more in ((1, ", and it is the trace of all ranks"), (2, "")):
+        folder = tmp_path / str(ranks)
+        folder.mkdir()
+        path = write(folder, *[one] * ranks, members={"5": [1]})
+        with pytest.raises(NetcosimError, match=f"is without rank 0{more}$"):
+            chakra_graph(path, 2)
 
 
 def test_dims_of_other_ranks_and_tensor_parallelism_are_refused(tmp_path: Path) -> None:

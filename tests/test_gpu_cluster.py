@@ -221,6 +221,12 @@ def test_each_plane_has_spines_and_cores_of_its_own():
     assert len(ends) == 2 * (2 + 2 + 2 + 1)
 
 
+def test_one_cable_joins_each_further_plane_with_the_first():
+    """Leaves of GPU 0: router 4 in plane 0, behind 4 scale-up switches, and 12 in plane 1."""
+    low, high = small(planes=2).shape.relays()
+    assert (low.tolist(), high.tolist()) == ([0, 1, 2, 3, 4], [4, 4, 8, 8, 12])
+
+
 @pytest.mark.parametrize(("domain", "first_gpus"), [(4, [0, 4, 8, 12]), (8, [0, 8])])
 def test_one_cable_joins_each_scale_up_domain_with_a_leaf(domain, first_gpus):
     """Of four nodes of four GPUs; a domain may be two nodes. Its first GPU's leaf has the cable."""
@@ -253,10 +259,18 @@ def test_the_flow_model_of_running_jobs_takes_the_ports_of_the_packets():
         ({"fabric": "rail-only", "planes": 2}, "planes = 2; a rail-only fabric has 1"),
         ({"fabric": "torus"}, "fabric = 'torus'; valid: rail, leaf, rail-only"),
         ({"nodes": 0}, "nodes = 0"),
+        ({"nodes_per_leaf": 0}, "nodes_per_leaf = 0"),
+        ({"nodes_per_pod": 0}, "nodes_per_pod = 0"),
         # both ways: two ports of each of 4e9 GPUs, and at most as many relays, of one leaf
         (
             {"nodes": 10**9, "nodes_per_leaf": 10**9, "fabric": "leaf"},
             "makes 4,000,000,000 nodes and 24,000,000,000 links; at most",
+        ),
+        # in two pods of a leaf: 2 x 2 cables to spines and 4 x 1 to cores more, both ways
+        (
+            {"nodes": 10**9, "nodes_per_leaf": 5 * 10**8, "nodes_per_pod": 5 * 10**8}
+            | {"fabric": "leaf"},
+            "nodes and 24,000,000,016 links; at most",
         ),
     ],
 )

@@ -91,6 +91,20 @@ def test_a_batch_takes_prompts_then_transfer_then_generation() -> None:
     assert result.end_ps * 1e-12 == pytest.approx(closed, rel=1e-3)
 
 
-def test_ranks_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(NetcosimError, match="24 ranks; two pools of tp = 8 need a multiple of 16"):
-        make_pattern("inference", 24, 1, 1, RNG, {})
+def test_messages_have_a_byte_at_least() -> None:
+    program = make_pattern("inference", 4, 1, 1, RNG, {"tp": 2, "scale": 1e-15})
+    assert set(program.send_bytes.tolist()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((24, 1, 1), "24 ranks; two pools of tp = 8 need a multiple of 16"),
+        ((16, 0, 1), "message_bytes = 0; it must be at least 1"),
+        # 14 steps of a ring and its end; one more in all for those that wait for the cache
+        ((16, 1, 10**9), "240,000,000,000 messages in 256,000,000,000 steps; at most"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(given: tuple[int, int, int], message: str) -> None:
+    with pytest.raises(NetcosimError, match=message):
+        make_pattern("inference", *given, RNG, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from cosim.network.ensemble import SharedNetwork
 from cosim.network.job_iterations import JobIterations
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
+from cosim.network.periodic import PeriodicJob
 from cosim.network.situation import Situation
 from cosim.network_schedulers.base import NetworkScheduler, Unscheduled
 from cosim.registry import NETWORK_SCHEDULERS
@@ -22,6 +24,7 @@ from cosim.run_times.iterations import Iterations, ScheduledJobs
 from netcosim.config.load import config_from
 from netcosim.runs.cosim import run_cosim
 from netsim.errors import NetcosimError
+from netsim.flow.paths import flow_paths
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
@@ -64,7 +67,19 @@ def test_neighbours_are_timed_again_at_starts_and_ends_and_others_are_not():
     # the same again, on the other two leaves, is looked up
     running.start(3, at(9, 13))
     assert running.settle() == pytest.approx({1: together[0], 3: together[2]})
-    assert running.counts["groups_simulated"] == 1
+    assert running.counts == {"groups": 2, "groups_simulated": 1, "largest_group": 2}
+
+
+def test_equal_groups_are_looked_up_whatever_the_numbers_of_their_jobs():
+    """The jobs of 0.5 and 0.8 on two leaves, then those of 0.8 and 0.5 on the others."""
+    running = ScheduledJobs(network(fractions=(0.5, 0.8)), Unscheduled(), 1)
+    fractions = (0.5, 0.8)
+    for number, (first, share) in enumerate([(0, 0), (1, 1), (8, 1), (9, 0)]):
+        running.start(number, at(first, first + 4, share=share, fraction=fractions[share]))
+    rates = running.settle()
+    assert (rates[0], rates[1]) == (rates[3], rates[2])
+    assert rates[0] != rates[1]
+    assert running.counts == {"groups": 2, "groups_simulated": 1, "largest_group": 2}
 
 
 def test_a_job_that_starts_again_beside_the_same_neighbours_is_timed_again():
@@ -82,6 +97,7 @@ def test_a_job_that_starts_again_beside_the_same_neighbours_is_timed_again():
     assert changed.keys() == {0, 1}
     assert changed[0] <= 1 / 2 + 1e-9
     assert changed[1] < before[1]
+    assert running.counts == {"groups": 2, "groups_simulated": 2, "largest_group": 2}
     fresh = ScheduledJobs(network(), NETWORK_SCHEDULERS["none"](), 1)
     fresh.start(1, at(1, 5))
     fresh.start(0, at(0, 4, 2, 6, 3, 7))
@@ -117,6 +133,46 @@ def test_jobs_of_high_intensity_choose_their_paths_first():
     assert ups(0).isdisjoint(ups(1))
 
 
+def test_paths_are_chosen_beside_all_jobs_before():
+    """Two spines: 0.8 on the first; 0.3 and 0.6 on the second, more than the first has."""
+    fractions = (0.8, 0.3, 0.6, 0.5)
+    running = ScheduledJobs(network("pinned", 2, fractions), InOrder(), 1)
+    for number, fraction in enumerate(fractions):
+        running.start(number, at(number, 4 + number, share=number, fraction=fraction))
+    running.settle()
+    first_up = 2 * running.iterations.routing.topology.n_ports
+    ups = [{*running.job(k).links.tolist()} - {*range(first_up)} for k in range(4)]
+    assert ups[0] == ups[3]
+    assert ups[1] == ups[2]
+    assert ups[0].isdisjoint(ups[1])
+
+
+def test_jobs_that_send_nothing_affect_no_other():
+    """An all-reduce of one GPU, beside one of two on pinned paths."""
+    running = ScheduledJobs(network("pinned", 2), Unscheduled(), 1)
+    running.start(0, at(0))
+    assert running.settle() == {}
+    assert not running.link_use().any()
+    running.start(1, at(1, 5))
+    running.start(2, at(2))
+    assert running.settle() == {}
+    for job in (0, 2):
+        running.end(job)
+    assert running.link_use().max() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("routing", ["min-hop", "ecmp"])
+def test_a_flow_takes_one_path_drawn_from_its_jobs_nodes(routing):
+    """Up to a spine of two and down, each way, and the two ports of each GPU."""
+    iterations = JobIterations(network(routing, 2).loads)
+    found = [iterations.placed(at(k, 4 + k)) for k in range(4)]
+    assert [len(one.links) for one in found] == [8] * 4
+    for k, one in enumerate(found):
+        ends = np.array([[k, 4 + k], [4 + k, k]])
+        paths = flow_paths(iterations.routing, *ends, seed=crc32(at(k, 4 + k).nodes))
+        assert set(paths.links.tolist()) == set(one.links.tolist())
+
+
 def test_sprayed_flows_load_all_spines_alike_and_no_scheduler_gains_at_1_to_1():
     """Any pairs at all: what 16 NICs send fits into the up-links of their leaves."""
     sprayed = network("spray", 4)
@@ -124,6 +180,9 @@ def test_sprayed_flows_load_all_spines_alike_and_no_scheduler_gains_at_1_to_1():
     first_up = 2 * sprayed.shared.routing.topology.n_ports
     one = iterations.placed(at(0, 4))
     assert one is not None
+    # 10 MB at 50 GB/s; four ports, and four links up and four down each way
+    assert one.comm_s == pytest.approx(2e-4)
+    assert len(one.links) == 4 + 16
     between = one.links >= first_up
     assert one.busy_s[between] == pytest.approx(np.full(16, one.comm_s / 4))
     rng = np.random.default_rng(1)
@@ -226,6 +285,32 @@ def test_a_job_whose_links_are_busy_for_longer_is_timed_again(monkeypatch):
     assert running.settle() == pytest.approx({1: 0.5})
 
 
+def test_a_job_on_other_links_for_as_long_is_timed_again(monkeypatch):
+    """Job 1 wants 1 and 1/2 of two links. Job 0 wants 4/5 of the first and 3/10 of the second.
+
+    They exceed the first by 4/5. When job 2 ends, job 1 moves one link on: by 3/10 of the second.
+    """
+    running = ScheduledJobs(network("pinned", 2), InOrder(), 1)
+    *links, other = np.flatnonzero(running.iterations.candidate_links(at(0, 4)))[-4:]
+    c = 2e-4
+
+    def on(used, *parts):
+        return PeriodicJob(c, c, 0.0, np.array(used), c * np.array(parts))
+
+    jobs = {at(0, 4): on(links[:2], 0.8, 0.3), at(1, 5): on(links[:2], 1.0, 0.5)}
+    jobs[at(2, 6)] = on([other], 0.5)
+    monkeypatch.setattr(running.iterations, "placed", lambda situation, _: jobs[situation])
+    for number, pair in ((2, (2, 6)), (0, (0, 4)), (1, (1, 5))):
+        running.start(number, at(*pair))
+    before = running.settle()
+    assert before.keys() == {0, 1}
+    jobs[at(1, 5)] = on(links[1:], 1.0, 0.5)
+    running.end(2)
+    after = running.settle()
+    assert after.keys() == {0, 1}
+    assert min(after.values()) > min(before.values())
+
+
 def test_only_the_nodes_that_a_job_wants_of_a_placement_send():
     """A policy may give more: the third node, on the first leaf too, is idle."""
     model = Iterations(network(), Unscheduled())
@@ -281,9 +366,16 @@ def test_lead_communication_and_slack_of_a_recorded_iteration(
     tmp_path, rows, spines_Bps, lead_ms, comm_ms, hidden_ms
 ):
     """Two GPUs of two leaves, each with one up-link."""
-    (tmp_path / "w.txt").write_text("\n".join([HEAD, str(len(rows)), *rows, ""]))
+    found = recorded_iteration(tmp_path, [HEAD, str(len(rows)), *rows], spines_Bps)
+    times_ms = 1e3 * np.array([found.lead_s, found.comm_s, found.hidden_s])
+    assert times_ms == pytest.approx([lead_ms, comm_ms, hidden_ms], abs=0.05)
+
+
+def recorded_iteration(tmp_path, lines, spines_GBps):
+    """Return the iteration of a workload of SimAI on two GPUs of two leaves."""
+    (tmp_path / "w.txt").write_text("\n".join([*lines, ""]))
     machine = {"nodes": 2, "gpus_per_node": 1, "fabric": "leaf", "nodes_per_leaf": 1, "spines": 1}
-    machine |= {"fabric_bandwidth_Bps": spines_Bps * 10**9}
+    machine |= {"fabric_bandwidth_Bps": spines_GBps * 10**9}
     packet = PacketConfig(packet_bytes=65536, buffer_bytes=1 << 22)
     routing = make_routing(make_topology("gpu-cluster", machine), "min-hop")
     shared = SharedNetwork(routing, packet, task_mapping="in-order")
@@ -292,8 +384,20 @@ def test_lead_communication_and_slack_of_a_recorded_iteration(
     iterations = JobIterations(JobNetwork(shared, mix, [step]).loads)
     found = iterations.placed(at(0, 1, fraction=1.0))
     assert found is not None
+    return found
+
+
+def test_messages_one_after_the_other_take_longer_than_any_link_is_busy(tmp_path):
+    """A stage sends 50 MB after 1 ms and waits for as many: 1 ms on each port, 2 ms in all.
+
+    8 ms: 1 forwards and 1 of message, 3 of the last stage, 1 of message, 2 backwards; with twice
+    the bytes 10. On a link of half the bandwidth each message takes 1 ms more; it counts once.
+    """
+    layer = "_layer -1 500000 NONE 0 1000000 NONE 0 0 NONE 0 0"
+    head = "HYBRID model_parallel_NPU_group: 1 pp: 2 vpp: 1 ga: 1 all_gpus: 2 pp_comm 50000000"
+    found = recorded_iteration(tmp_path, [head, "2", f"embedding{layer}", f"attention{layer}"], 25)
     times_ms = 1e3 * np.array([found.lead_s, found.comm_s, found.hidden_s])
-    assert times_ms == pytest.approx([lead_ms, comm_ms, hidden_ms], abs=0.05)
+    assert times_ms == pytest.approx([6, 3, 2], abs=0.05)
 
 
 @pytest.mark.parametrize("overlap", ["all", "none"])
@@ -400,6 +504,17 @@ def test_priorities_of_a_mix_are_refused():
     content["communication"]["mix"][0]["priority"] = 3
     with pytest.raises(NetcosimError, match="has priorities; iterations takes them from"):
         run_cosim(config_from(content))
+
+
+def test_machines_and_run_times_that_do_not_fit_are_refused():
+    model, rng = Iterations(network(), Unscheduled()), np.random.default_rng(0)
+    policy = make_policy(model.network.shared.routing.topology, "baseline", rng)
+    for run_s in (0.0, np.inf):
+        with pytest.raises(NetcosimError, match="test: a run time is not > 0"):
+            model.prepare(make_workload([0, 0], [10, run_s], [2, 2]), policy, rng)
+    other = make_policy(make_topology("torus", {"dims": [8]}), "baseline", rng)
+    with pytest.raises(NetcosimError, match="'baseline' places on 8 nodes, the routing has 16"):
+        model.prepare(make_workload([0], [10], [2]), other, rng)
 
 
 def test_a_scheduler_of_a_plug_in_has_a_place_in_the_registry():

@@ -104,6 +104,10 @@ def test_compression_keeps_the_order_of_jobs_in_conflict(seed):
     assert level.max() < levels
     first, second = np.nonzero(cost * (wanted[:, None] > wanted[None, :]))
     assert np.all(level[first] <= level[second])
+    # never worse than the order of priorities alone
+    by_priority = np.argsort(-wanted)
+    loss = cost[level[:, None] == level].sum() / 2
+    assert loss <= crux._cut(cost[np.ix_(by_priority, by_priority)], levels)[0] + 1e-9
 
 
 def test_jobs_in_conflict_lose_the_larger_of_their_intensities():
@@ -231,24 +235,41 @@ def test_slack_beside_computing_is_part_of_the_period():
     ]
 
 
-def test_links_are_visited_from_the_worst_on_each_set_of_jobs_once():
-    """Jobs 0 and 1 share two links, of which they want 1.7 and 1.6, jobs 1 and 2 one: 1.8."""
-    jobs = [job(1, 1, l0=1, l1=0.6), job(1, 1, l0=0.7, l1=1, l2=0.9), job(1, 1, l2=0.9)]
+@pytest.mark.parametrize(
+    ("jobs", "order", "parts"),
+    [
+        # jobs 0 and 1 share two links, of which they want 1.7 and 1.6, jobs 1 and 2 one: 1.8
+        (
+            (job(1, 1, l0=1, l1=0.6), job(1, 1, l0=0.7, l1=1, l2=0.9), job(1, 1, l2=0.9)),
+            [[1, 2], [0, 1]],
+            [[0.9, 0.9], [1.0, 0.7]],
+        ),
+        # 1.9 and 1.6, and 1.4
+        (
+            (job(1, 1, l0=0.9, l1=1), job(1, 1, l0=1, l1=0.6, l2=0.7), job(1, 1, l2=0.7)),
+            [[0, 1], [1, 2]],
+            [[0.9, 1.0], [0.7, 0.7]],
+        ),
+    ],
+)
+def test_links_are_visited_from_the_worst_on_each_set_of_jobs_once(jobs, order, parts):
     group = JobGroup.of(jobs)
     found = cassini.Cassini()._links(group, 2 / cassini.GRID, np.random.default_rng(0), 0.0)
-    assert [users.tolist() for users, _ in found] == [[1, 2], [0, 1]]
-    wanted = [one.demand.max(axis=1).round(9).tolist() for _, one in found]
-    assert wanted == [[0.9, 0.9], [1.0, 0.7]]
+    assert [users.tolist() for users, _ in found] == order
+    assert [one.demand.max(axis=1).round(9).tolist() for _, one in found] == parts
 
 
-def test_a_chain_of_links_shifts_each_job_once_and_all_of_them_fit():
+@pytest.mark.parametrize("half_s", [1, 3])
+def test_a_chain_of_links_shifts_each_job_once_and_all_of_them_fit(half_s):
     """Jobs 0 and 1 share a link, 1 and 2 another one, 2 and 3 a third; each sends half the time."""
-    chain = [job(1, 1, l0=1), job(1, 1, l0=1, l1=1), job(1, 1, l1=1, l2=1), job(1, 1, l2=1)]
+    links = ({"l0": 1}, {"l0": 1, "l1": 1}, {"l1": 1, "l2": 1}, {"l2": 1})
+    chain = [job(half_s, half_s, **used) for used in links]
     group = JobGroup.of(chain)
     plan = cassini.Cassini().plan(group, np.random.default_rng(0))
-    assert iteration_times_s(group, plan, np.random.default_rng(1)) == pytest.approx([2] * 4)
+    times_s = iteration_times_s(group, plan, np.random.default_rng(1))
+    assert times_s == pytest.approx([2 * half_s] * 4)
     random = iteration_times_s(group, NetworkPlan.without(4), np.random.default_rng(1))
-    assert random.mean() > 2.2
+    assert random.mean() > 2.2 * half_s
 
 
 def test_the_walk_goes_on_where_it_has_been_before_it_begins_anew():

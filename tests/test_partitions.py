@@ -6,16 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from queue_helpers import Mask, flat_machine, make_workload
+from queue_helpers import Contiguous, Mask, flat_machine, make_workload
 
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from queuesim.parameters import Partition
 from queuesim.queue import simulate_queue
-from queuesim.site.partitions import check_partitions, node_mask, partition_of_jobs, refused_by
+from queuesim.site.checkpoints import Checkpoints
+from queuesim.site.outages import Outage
+from queuesim.site.partitions import node_mask, partition_of_jobs, refused_by
 from queuesim.site.rules import Rules
 from workloads.details import JobDetails, Labels
 from workloads.job import Workload
+
+OUTAGES = (Outage(5.0, 9.0, "0", "failure"),)
 
 
 def jobs_in(labels: list[str | None], run: list[float] | None = None) -> Workload:
@@ -72,9 +76,9 @@ def test_names_are_its_own_and_the_logs_each_once() -> None:
 )
 def test_partitions_that_do_not_go_together(parts: tuple[Partition, ...], told: str) -> None:
     with pytest.raises(NetcosimError) as caught:
-        check_partitions(parts)
+        Rules(partitions=parts)
     assert str(caught.value) == told
-    check_partitions((Partition("a", default=True), Partition("b", log_names="x")))
+    Rules(partitions=(Partition("a", default=True), Partition("b", log_names="x")))
 
 
 def test_jobs_go_to_the_partition_that_has_their_name_or_to_the_default() -> None:
@@ -111,6 +115,40 @@ def test_limits_are_allowed_themselves() -> None:
     # what keeps nobody out is not told
     assert refused_by(jobs, (Partition("all", max_nodes=9, max_walltime_s=11.0),)) == {}
     assert refused_by(jobs, ()) == {}
+
+
+def test_a_job_is_left_out_by_size_or_shape_of_its_own_partition() -> None:
+    """Partition a is nodes 0 and 1, and 4 and 5; b the others, of which 6 to 9 are four in a row.
+
+    By runs of free nodes, a holds 2 and not 3, and b holds 4; jobs of 5 are more than b has.
+    """
+    sizes, names = [2, 3, 4, 3, 4, 5], [*"aaabbb"]
+    workload = replace(
+        make_workload([0] * 6, [1] * 6, sizes), details=JobDetails(partition=Labels.of(names))
+    )
+    parts = (Partition("a", nodes="0-1, 4-5"), Partition("b", nodes="6-9"))
+    never = Rules(partitions=parts).unfit(workload, Contiguous(10))
+    assert [reason for reason, jobs in never.items() if jobs.any()] == [
+        "never fits its partition under contiguous"
+    ]
+    assert never["never fits its partition under contiguous"].tolist() == [0, 1, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("rules", "interrupts"),
+    [
+        (Rules(), False),
+        (Rules(outages=OUTAGES), False),
+        (Rules(requeues=True), False),
+        (Rules(outages=OUTAGES, requeues=True), True),
+        (Rules(checkpoints=Checkpoints(1.0)), True),
+        (Rules(checkpoints=Checkpoints(restart_s=1.0)), True),
+    ],
+)
+def test_outages_interrupt_jobs_only_where_they_send_them_back(
+    rules: Rules, interrupts: bool
+) -> None:
+    assert rules.interrupts == interrupts
 
 
 def test_a_job_without_a_walltime_has_the_limit_of_its_partition() -> None:

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cosim.network.periodic import JobGroup, NetworkPlan, PeriodicJob, iteration_times_s
+from cosim.network.periodic import (
+    JobGroup,
+    NetworkPlan,
+    PeriodicJob,
+    _speeds,
+    iteration_times_s,
+)
 from netsim.errors import NetcosimError
 
 
@@ -92,6 +98,22 @@ def test_only_links_that_can_be_overloaded_count_and_equal_ones_once():
     assert group.use.tolist() == [0.6, 0.6]
     elsewhere = JobGroup.of([job(1, 1, l3=0.6, l4=0.5), job(1, 1, l3=0.6, l4=0.5)])
     assert elsewhere.key() == group.key()
+
+
+def test_a_link_that_no_job_uses_more_than_another_one_does_not_count():
+    """Of four links l1 is covered by l0, and l3 has room for all."""
+    uses = ((0.5, 0.5, 0.6, 0.7), (0.5, 0.5, 0.3, 0.1), (0.5, 0.4, 0.2, 0.1))
+    jobs = [job(1, 1, l0=a, l1=b, l2=c, l3=d) for a, b, c, d in uses]
+    group = JobGroup.of(jobs)
+    assert group.use.reshape(3, 2).tolist() == [[0.5, 0.6], [0.5, 0.3], [0.5, 0.2]]
+
+
+@pytest.mark.parametrize(("done", "speed"), [(4, 2 / 6), (3, 1 / 2), (2, 0), (1, 0)])
+def test_iterations_count_from_the_first_end_that_is_not_before_the_warm_up(done, speed):
+    """Ends at 1, 2, 4 and 8 s of which the last ones are done; from 2 s on they count."""
+    ends_s = np.array([[1.0, 2.0, 4.0, 8.0]])
+    ends_s[0, done:] = np.inf
+    assert _speeds(ends_s, np.array([done]), 2.0) == pytest.approx([speed])
 
 
 @pytest.mark.parametrize("busy", [1.5, -0.1])

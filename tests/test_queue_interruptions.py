@@ -199,7 +199,7 @@ def test_borrowed_nodes_become_owned_in_the_order_of_starts() -> None:
     When job 0 ends, job 1 owns its 4 nodes, and job 2 goes on borrowing. When job 3 ends, 2 nodes
     are left, too few for job 2; when job 1 ends, it owns 3 of 6.
     """
-    workload = jobs([0] * 6, [1] * 6, [4, 4, 3, 2, 2, 3], account=[*"aaaaab"])
+    workload = jobs([0] * 6, [1] * 6, [4, 4, 3, 2, 2, 1], account=[*"aaaaab"])
     quotas = Quotas(workload, QuotaKeys(["a: 6"]), 20)
     assert quotas.cluster == [0, 0, 0, 0, 0, -1]
     every = np.arange(6)

@@ -295,6 +295,17 @@ def test_a_job_of_the_first_queue_is_not_promoted() -> None:
     assert las.changes_s(0, 17.0) == 24.0
 
 
+def test_a_job_that_crosses_as_it_is_preempted_stays_in_the_second_queue() -> None:
+    """It leaves at 10 s, its threshold, and starts anew in that instant or later."""
+    las = AttainedService(jobs([0], [40], [1]), Attained((10.0,), 2.0))
+    las.started(0, 0.0)
+    las.ended(0, 10.0)
+    assert las.changes_s(0, 10.0) == 30.0
+    las.started(0, 10.0)
+    assert las.score(np.array([0]), 10.0).tolist() == [-1]
+    assert las.changes_s(0, 10.0) == inf
+
+
 def test_a_promotion_may_come_soon() -> None:
     """After 1 s of waiting for 10 s of work: job 1 goes before job 3 at 13 s."""
     rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
@@ -515,6 +526,7 @@ def test_quotas_are_read_by_name() -> None:
         (lambda: QuotaKeys([" : 4"]), "' : 4'; it must be a name and a number of nodes"),
         (lambda: QuotaKeys(["a: 4", "a: 2"]), "'a' occurs twice"),
         (lambda: Attained((5.0, 5.0)), "they must ascend"),
+        (lambda: Checkpoints(-1.0), "checkpoint: interval_s = -1"),
         (
             lambda: Rules(preemption=BY_ORDER, quotas=QuotaKeys(["a: 4"])),
             "does not go with queue.quotas; remove one of them",

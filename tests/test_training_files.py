@@ -252,6 +252,45 @@ def test_stages_of_a_file_of_aicb(tmp_path: Path) -> None:
     assert packets_s(one, 8) == pytest.approx(seconds, rel=1e-3)
 
 
+def test_passes_of_a_stage_keep_the_order_of_their_operations(tmp_path: Path) -> None:
+    """Two micro-batches of 2 operations forwards and 1 backwards."""
+    line = "CommType.all_reduce,CommGroup.tp_group,2,4096,forward.Layer,\n"
+    text = stage_text(0).replace(line, line + line.replace("4096", "512"))
+    (tmp_path / "f").write_text(text)
+    stage = read_recorded(tmp_path / "f").stages[0]
+    assert [(op.kind, op.n_bytes) for op in stage] == [
+        *[("all-reduce", 4096), ("all-reduce", 512), ("send", 2_000_000)] * 2,
+        *[("receive", 2_000_000), ("all-reduce", 4096)] * 2,
+        ("all-reduce", 64),
+    ]
+
+
+def test_lines_of_aicb_that_are_no_operations(tmp_path: Path) -> None:
+    """Before the first mark sizes may differ and kinds be unknown; a group of one sends nothing."""
+    before = "CommType.epoch_end,None,None,0,\n"
+    line = "CommType.all_reduce,CommGroup.{0}_group,{1},8,{2}\n"
+    first = "\nCommType.gather,CommGroup.tp_group,9,8,init\n" + line.format("dp", 8, "init")
+    text = AICB.replace(before, first + before, 1)
+    (tmp_path / "f").write_text(
+        text.replace("CommType.all_reduce", line.format("pp", 1, "x") + "CommType.all_reduce", 1)
+    )
+    assert [op[:2] for op in listed(tmp_path / "f")][:2] == [
+        ("all-reduce", "tp"),
+        ("all-reduce", "dp"),
+    ]
+    assert read_recorded(tmp_path / "f").layout(8).dp == 4
+
+
+def test_a_stage_may_end_with_a_receive(tmp_path: Path) -> None:
+    step = "CommType.all_reduce,CommGroup.dp_group,2,64,step,\n"
+    waits = "CommType.irecv,CommGroup.pp_group,1,8,backward_step,recv_next\n"
+    sends = waits.replace("irecv", "isend").replace("recv_next", "send_prev")
+    text = stage_text(0).replace(step, step + waits) + stage_text(1).replace(step, step + sends)
+    (tmp_path / "f").write_text(text)
+    ends = [stage[-1] for stage in read_recorded(tmp_path / "f").stages]
+    assert [(op.kind, op.n_bytes, op.peer) for op in ends] == [("receive", 8, 1), ("send", 8, 0)]
+
+
 def test_operations_of_a_micro_benchmark(tmp_path: Path) -> None:
     """Without sizes of groups all GPUs take part; SimAI's header is MICRO."""
     path = tmp_path / "w.csv"
@@ -366,9 +405,22 @@ def test_published_files_are_read(shared_dir: Path) -> None:
             stage_text(0).replace("2000000", "2000001", 1),
             "messages of one stage of [2000000, 2000001]",
         ),
+        (
+            stage_text(0).removesuffix("CommType.epoch_end,None,None,0,,\n") + stage_text(1),
+            "no operations between two lines of epoch_end",
+        ),
+        (f"\n{AICB}", ":1: neither AICB's operations"),
+        (
+            stage_text(0).replace("dp_group,2", "pp_group,2"),
+            ":13: all-reduce of group 'pp'; known are",
+        ),
         (AICB.replace("4096", "many"), ":5: msg_size = 'many'"),
         (AICB.replace("all_reduce", "isend"), ":5: isend of group 'tp'"),
         (AICB.split("CommType.epoch_end")[0], "no operations between two lines of epoch_end"),
+        (
+            AICB.split("CommType.broadcast")[0] + "CommType.epoch_end,None,None,0,\n" * 2,
+            "no operations between two lines of epoch_end",
+        ),
         (AICB[: AICB.rindex("CommType.epoch_end")], "no operations between two lines of epoch_end"),
         (AICB.replace("4,16384", "4,16,384"), ":6: 6 cells; the head has 5"),
         (AICB.replace("dp_group,4,16384", "tp_group,4,16384"), ":6: tp of 4 GPUs, before of 2"),

@@ -144,7 +144,8 @@ class Cassini(NetworkScheduler):
             known = np.where(fixed[users], plan.start_s[users], 0.0) / found.step_s
             at = np.round(known).astype(np.int64)
             shift = best_shifts(found, at, ~fixed[users])
-            plan.start_s[users] = np.where(fixed[users], plan.start_s[users], shift * found.step_s)
+            # steps are equal on all links, so those of fixed jobs stay as they are
+            plan.start_s[users] = shift * found.step_s
             plan.pace_s[users] = period_s[users]
             fixed[users] = True
         return plan

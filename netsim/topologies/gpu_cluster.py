@@ -216,7 +216,7 @@ def gpu_cluster(
         ("nodes_per_leaf", per_leaf, "the nodes of a scale-up domain", domain // gpus_per_node),
         ("nodes_per_pod", per_pod, "nodes_per_leaf", per_leaf),
     ):
-        if part and value % part and (what == "scale_up_domain" or value < nodes):
+        if value % part and (what == "scale_up_domain" or value < nodes):
             raise NetcosimError(
                 f"{where}: {what} = {shown(value)}; it must be a multiple of {part_of}, "
                 f"{shown(part)}"

@@ -36,7 +36,6 @@ def read_aicb(lines: Sequence[str], heads: Sequence[int], path: str) -> Recorded
         stages = _passes(found[0], path).stages(_stages_of_group(sizes, path), path)
     else:
         stages = tuple(_stage(ops, k, len(found), path) for k, ops in enumerate(found))
-    sizes.pop(_PIPELINE, None)
     return Recorded(stages, sizes)
 
 

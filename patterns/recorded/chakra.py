@@ -244,7 +244,7 @@ def _json_nodes(raw: bytes, path: str) -> list[_Raw]:
             objects.append(one)
     except (ValueError, RecursionError):
         raise NetcosimError(f"{path}: not a Chakra trace in JSON (character {at:,})") from None
-    if not objects or not isinstance(objects[0], dict):
+    if not isinstance(objects[0], dict):
         raise NetcosimError(f"{path}: not a Chakra trace in JSON (no object)")
     listed = objects[1:]
     deps: tuple[str, ...] = ("dataDeps", "ctrlDeps", "data_deps", "ctrl_deps")

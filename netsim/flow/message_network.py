@@ -330,7 +330,8 @@ def _run(room: tuple[int, int, int]) -> Run:
     posted, gate = np.empty((2, max(1, steps)))
     took, serve = np.empty((2, max(1, messages) * SETS))
     done, hold = np.empty(max(1, messages)), np.empty(max(1, steps) * SETS)
-    return Run(took, serve, done, hold, posted, gate, ready, port, after)
+    stream = np.empty(max(1, steps), dtype=np.int64)
+    return Run(took, serve, done, hold, posted, gate, ready, port, after, stream)
 
 
 def _contention(slots: int, n_links: int) -> Contention:

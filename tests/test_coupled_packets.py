@@ -198,9 +198,9 @@ def test_isolated_loops_are_shared_by_policies_and_runs(monkeypatch: pytest.Monk
     simulated: list[Situation] = []
     simulate = IsolatedLoops._loop
 
-    def noted(self: IsolatedLoops, situation: Situation, scale: float) -> IsolatedLoop | None:
+    def noted(self: IsolatedLoops, situation: Situation, *how: float) -> IsolatedLoop | None:
         simulated.append(situation)
-        return simulate(self, situation, scale)
+        return simulate(self, situation, *how)
 
     monkeypatch.setattr(IsolatedLoops, "_loop", noted)
     topology = fat_tree(4)

@@ -281,9 +281,7 @@ class IsolatedLoops:
             self._shortened[key] = self._communications[situation.share].shortened(message_scale)
         return situation.job(self._shortened[key])
 
-    def _loop(
-        self, situation: Situation, message_scale: float, near: float
-    ) -> IsolatedLoop | None:
+    def _loop(self, situation: Situation, message_scale: float, near: float) -> IsolatedLoop | None:
         given_s, job = situation.compute_s, self._job(situation, message_scale)
         once_s = message_scale * situation.once_s
         if not once_s:

@@ -24,9 +24,6 @@ from queuesim.draws import substitute_id
 FloatArray = NDArray[np.float64]
 
 _KEPT_GROUPS = 1 << 15
-ENOUGH = 0.01
-"""Where half of the random starts agree within this part of the run time, the others are left
-out."""
 
 
 @dataclass
@@ -172,14 +169,9 @@ class PacketJudge:
         """Return the slowdowns of jobs that all send, among others that do."""
         loops = [loop for _, loop in jobs]
         draws = n_starts([loop.period_s for loop in [*loops, *beside]], self.budget.phases)
-        fraction = np.array([job.fraction for job, _ in jobs])
-        # opposite phases first: where they agree, so do those between them
-        order = [*range(0, draws, 2), *range(1, draws, 2)]
-        found = np.array([self._simulate(loops, beside, draw) for draw in order[: (draws + 1) // 2]])
-        if len(found) == 1 or (fraction * np.ptp(found, axis=0)).max() > ENOUGH:
-            rest = [self._simulate(loops, beside, draw) for draw in order[len(found) :]]
-            found = np.array([*found, *rest])
+        found = np.array([self._simulate(loops, beside, draw) for draw in range(draws)])
         self.record.n_simulations += 1
+        fraction = np.array([job.fraction for job, _ in jobs])
         if draws > 1:
             self.record.phase_spread += (fraction * found.std(axis=0, ddof=1)).tolist()
         # routings that draw may be luckier in company; a slowdown below 1 means nothing

@@ -316,7 +316,7 @@ def fill_anew(inc, s, st, now):  # type: ignore[no-untyped-def]
                 count += 1
         st.rising_weight[link] = weight
         st.rising_count[link] = count
-    fill(inc, st, np.arange(n_links).astype(np.int32), n_links)
+    fill(inc, st)
     s.size[:] = 0
     s.level[:] = np.inf
     s.queued[:-1] = False

@@ -210,8 +210,8 @@ def period_of(p, run, pause_s, key, met, wait_s, contended):  # type: ignore[no-
     n_ranks, n_steps = len(p.rank_ptr) - 1, len(p.order)
     for rank in range(n_ranks):
         run.ready[rank] = run.port[rank] = run.after[rank] = 0.0
-        for step in range(p.rank_ptr[rank], p.rank_ptr[rank + 1]):
-            run.stream[step], run.gate[step] = rank, 0.0
+        for own in range(p.rank_ptr[rank], p.rank_ptr[rank + 1]):
+            run.stream[own], run.gate[own] = rank, 0.0
     for m in range(len(p.chain)):
         run.done[m] = 0.0
     last = warm = first_s = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from math import ceil
 from typing import TypeVar
@@ -76,6 +76,10 @@ class Communication:
             if value is not None or what != "rank_bytes":
                 need_int("Communication", what, value, 1, MOST)
         need_int("Communication", "priority", self.priority, 0, PRIORITIES - 1)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the programs that are kept."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
     @property
     def draws(self) -> bool:

@@ -13,9 +13,10 @@ from test_coupled_flow import run
 
 from alloc.policy import Placement
 from alloc.registry import make_policy
+from cosim.network import isolated_loops
 from cosim.network.communication import ALWAYS, Communication
 from cosim.network.ensemble import Ensemble, SharedNetwork
-from cosim.network.isolated_loops import IsolatedLoops
+from cosim.network.isolated_loops import ABOUT, IsolatedLoops
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
@@ -178,13 +179,37 @@ def test_without_a_pilot_it_is_the_mean_of_random_placements() -> None:
     draw = int(workload.job_id[0]) % 8
     for _ in range(4):
         nodes = rng.permutation(16)[:6].astype(np.int32).tobytes()
-        place = Situation(0, nodes, 0.3, found.near_s, draw)
-        loop = network.loads.isolated.of(place, 1.0)
+        place = Situation(0, nodes, near_fraction(0.3), draw=draw)
+        loop = network.loads.isolated.of(place, 1.0, ABOUT)
         assert loop is not None
         comm_s.append(loop.period_s - loop.job.compute_s)
     assert np.std(comm_s) > 0.01 * np.mean(comm_s)
     assert found.comm_s == pytest.approx(np.mean(comm_s), rel=1e-9)
     assert found.comm_s / (found.compute_s + found.comm_s) == pytest.approx(0.3, rel=1e-9)
+
+
+def test_own_loops_last_as_long_as_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six periods of 3 s of computing and the reference's 2 s, half of both with half messages.
+
+    So a job on the reference's nodes is simulated as there; no iteration is sent beforehand.
+    """
+    network = network_of(make_routing(torus((4, 4))), 0.3, "halo2d")
+    loops, about_s = network.loads.isolated, []
+
+    def noted(shared: SharedNetwork, job: object, s: float, *how: object) -> tuple[float, None]:
+        about_s.append(s)
+        return s, None
+
+    monkeypatch.setattr(isolated_loops, "loop_isolated", noted)
+    monkeypatch.setattr(Ensemble, "packets", None)
+    nodes = np.arange(6, dtype=np.int32).tobytes()
+    own = Situation(0, nodes, compute_s=3.0, once_s=2.0)
+    found, half = loops.of(own, 1.0), loops.of(own, 0.5)
+    assert about_s == [5.0, 2.5]
+    assert found is not None
+    assert half is not None
+    assert (found.job.compute_s, half.job.compute_s) == (3.0, 1.5)
+    assert loops.of(own._replace(nodes=nodes[:4]), 1.0) is None
 
 
 def test_fractions_are_rounded_to_eighths_of_an_octave() -> None:

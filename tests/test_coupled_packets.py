@@ -198,9 +198,9 @@ def test_isolated_loops_are_shared_by_policies_and_runs(monkeypatch: pytest.Monk
     simulated: list[Situation] = []
     simulate = IsolatedLoops._loop
 
-    def noted(self: IsolatedLoops, situation: Situation, scale: float) -> IsolatedLoop | None:
+    def noted(self: IsolatedLoops, situation: Situation, *how: float) -> IsolatedLoop | None:
         simulated.append(situation)
-        return simulate(self, situation, scale)
+        return simulate(self, situation, *how)
 
     monkeypatch.setattr(IsolatedLoops, "_loop", noted)
     topology = fat_tree(4)
@@ -220,7 +220,7 @@ def test_two_jobs_on_one_cable_as_at_flow_level() -> None:
     network = long_messages(job_network(make_routing(topology)))
     record = PacketRecord()
     workload = make_workload([0, 0], [10, 20], [2, 2])
-    result = run(CoupledPackets(network, LONG, record=record), workload, Across(topology))
+    result = run(CoupledPackets(network, budget=LONG, record=record), workload, Across(topology))
     assert result.end_s == pytest.approx([12.5, 22.5], rel=0.02)
     assert record.flow == pytest.approx([1.25, 1.25], rel=0.02)
     assert record.packet == pytest.approx([1.25, 1.25], rel=0.03)
@@ -351,7 +351,7 @@ def test_work_is_conserved_and_runs_repeat(budget_s: float) -> None:
     ends = []
     for _ in range(2):
         record = PacketRecord()
-        model = CoupledPackets(network, PacketBudget(budget_s=budget_s), record=record)
+        model = CoupledPackets(network, budget=PacketBudget(budget_s=budget_s), record=record)
         policy = make_policy(topology, "random", np.random.default_rng(1))
         live = Watched(model.prepare(workload, policy, np.random.default_rng(5)), len(workload))
         ends.append(run(Given(live), workload, policy).end_s)
@@ -370,7 +370,9 @@ def test_without_any_packets_it_is_the_flow_level() -> None:
         return make_policy(topology, "random", np.random.default_rng(1))
 
     # the first start is allowed nothing, so that the budget is never spent
-    spent = CoupledPackets(network, PacketBudget(budget_s=1e-300), record=PacketRecord(spent_s=1.0))
+    spent = CoupledPackets(
+        network, budget=PacketBudget(budget_s=1e-300), record=PacketRecord(spent_s=1.0)
+    )
     result = run(spent, workload, policy())
     np.testing.assert_allclose(
         result.end_s,

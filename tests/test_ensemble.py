@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -66,6 +67,18 @@ def test_jobs_draw_by_their_id_and_the_seed():
     assert len(set(found)) >= 3
     assert found[-1] == found[0]
     assert times([job(0, said, 0, 32)], replace(SHARED, seed=4))[0] != found[0]
+
+
+def test_equal_jobs_share_a_program_that_stays_here():
+    """One of a job's id for another one that sends as it; a pickle has none of them."""
+    said = Communication("pairs", 1000)
+    before = pickle.dumps(said)
+    first, other = (SHARED.program(job(k, said, 0, 16), 3) for k in (1, 2))
+    again = SHARED.program(job(5, said, 40, 16, sends_as=1), 3)
+    assert again is first
+    assert not np.array_equal(first.send_dst, other.send_dst)
+    assert pickle.dumps(said) == before
+    assert pickle.loads(before) == said
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -217,7 +217,7 @@ def test_the_error_of_mean_periods_by_hand() -> None:
 
 
 def test_simulations_end_where_periods_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fixed routes: two equal periods are all of them. Else a look decides by its error."""
+    """A look decides by its error."""
     network = long_messages(job_network(make_routing(one_cable()))).shared
     job = PlacedJob(
         7, long_messages(job_network(make_routing(one_cable()))).communications[0], np.array([0, 3])
@@ -249,6 +249,12 @@ def test_simulations_end_where_periods_are_known(monkeypatch: pytest.MonkeyPatch
         runs.clear()
     loop_together(network, [loop, loop], 6)
     assert len(runs) == 1
+    # fixed routes: within 2 thousandths of the period
+    for error, n_looks in ((0.0019, 1), (0.0021, 2)):
+        monkeypatch.setattr(isolated_loops, "period_error", lambda *_, error=error: error)
+        runs.clear()
+        loop_isolated(network, job, period_s, 1)
+        assert len(runs) == n_looks
 
 
 def test_starts_of_four_draws_are_spread_evenly() -> None:

@@ -51,8 +51,8 @@ def gain_percent(fraction: FloatArray, stretch: FloatArray, locality: FloatArray
     return np.asarray(100 * (1 - (1 - fraction + fraction * locality) / there))
 
 
-def _interference(rows: Columns, stretch: str = "stretch_phases") -> FloatArray:
-    return gain_percent(rows["fraction"], rows[stretch], np.ones(len(rows["fraction"])))
+def _interference(rows: Columns) -> FloatArray:
+    return gain_percent(rows["fraction"], rows["stretch_phases"], np.ones(len(rows["fraction"])))
 
 
 def _locality(rows: Columns) -> FloatArray:

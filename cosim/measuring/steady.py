@@ -62,7 +62,7 @@ class Steadying:
         study = self.study.at(number)
         return self if study is self.study else Steadying(study, self.rules)
 
-    def job(self, name: str, index: int, compute_s: float, start_s: float = 0.0) -> PlacedJob:
+    def job(self, name: str, index: int, compute_s: float) -> PlacedJob:
         """Return a job where a side put it, with computing between its iterations."""
         side = self.study.sides[name]
         communication = self.study.communication(index)
@@ -70,7 +70,7 @@ class Steadying:
             communication = replace(communication, iterations=1)
         placed = side.placed(index, communication)
         noise = self.rules.noise if compute_s else 0.0
-        return replace(placed, compute_s=compute_s, start_s=start_s, compute_noise=noise)
+        return replace(placed, compute_s=compute_s, compute_noise=noise)
 
     def once(self, index: int) -> tuple[float, float]:
         """Return the seconds of a job's isolated communication on the reference's nodes, and of its

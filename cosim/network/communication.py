@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from math import ceil
 from typing import TypeVar
@@ -12,11 +12,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.network.caches import remember
 from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
 from netsim.topologies.checks import need_int
 from netsim.traffic import PRIORITIES, Program
 from patterns.registry import PATTERNS, make_pattern
+from queuesim.draws import JobStreams
 
 MOST = 10**18
 """Bytes of a message, and of a rank in an iteration."""
@@ -75,6 +77,10 @@ class Communication:
                 need_int("Communication", what, value, 1, MOST)
         need_int("Communication", "priority", self.priority, 0, PRIORITIES - 1)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the programs that are kept."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
     @property
     def draws(self) -> bool:
         """Whether partners are random; otherwise jobs of equal size send the same."""
@@ -111,22 +117,27 @@ class Communication:
 
     def program(self, n_ranks: int, rng: np.random.Generator) -> Program:
         """Return the communication program of a job of ``n_ranks`` ranks."""
-        if n_ranks in self._made:
-            return self._made[n_ranks]
         s = self.for_ranks(n_ranks)
-        made = make_pattern(s.pattern, n_ranks, s.message_bytes, s.iterations, rng, s.parameters)
-        if not self.draws and made.n_messages <= _KEPT:
-            self._made[n_ranks] = made
-        return made
+        return make_pattern(s.pattern, n_ranks, s.message_bytes, s.iterations, rng, s.parameters)
+
+    def shared_program(self, n_ranks: int, streams: JobStreams) -> Program:
+        """Return the program of a job whose random partners are those of ``streams``; small ones
+        are kept for jobs that send the same."""
+        key = n_ranks, streams if self.draws else None
+        if key not in self._made:
+            made = self.program(n_ranks, streams.partners if self.draws else _NO_DRAWS)
+            if made.n_messages > (_KEPT_DRAWN if self.draws else _KEPT):
+                return made
+            remember(self._made, key, made, _MADE)
+        return self._made[key]
 
     def repeated(self, iterations: int) -> Communication:
         """Return the same communication with another number of iterations."""
         if iterations == self.iterations:
             return self
         if iterations not in self._repeated:
-            if len(self._repeated) == _KEPT_NUMBERS:
-                del self._repeated[next(iter(self._repeated))]
-            self._repeated[iterations] = replace(self, iterations=iterations)
+            again = replace(self, iterations=iterations)
+            remember(self._repeated, iterations, again, _KEPT_NUMBERS)
         return self._repeated[iterations]
 
     @cached_property
@@ -135,12 +146,13 @@ class Communication:
         return {}
 
     @cached_property
-    def _made(self) -> dict[int, Program]:
-        """Small programs without random partners, by ranks: equal jobs share one."""
+    def _made(self) -> dict[tuple[int, JobStreams | None], Program]:
+        """Small programs by ranks and, where partners are random, draws."""
         return {}
 
 
-_UNIT_BYTES, _KEPT, _KEPT_NUMBERS = 1000, 20_000, 16
+_UNIT_BYTES, _KEPT, _KEPT_DRAWN, _MADE, _KEPT_NUMBERS = 1000, 5000, 2000, 64, 64
+_NO_DRAWS = np.random.default_rng(0)
 
 
 @lru_cache(maxsize=4096)

@@ -11,24 +11,25 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.network.caches import remember
 from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes, first_counted, means_s
 from cosim.network.situation import Situation
 from cosim.parameters import NOISE, PERIODS, PHASES
 from netsim.packet.model import PS_PER_S, PacketResult
-from queuesim.draws import substitute_id
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
+from queuesim.draws import job_streams, substitute_id
 
 _KEPT = 1 << 17
-_ROUNDS, _NEAR = 16, 0.01
+_ROUNDS, EXACT, ABOUT = 16, 0.01, 0.03
+"""Of the search for the computing time: rounds, and how far from its fraction a job may remain, as
+a part of the period."""
+PRECISION = 0.002
+"""Standard error of an isolated period, over the period, at which its simulation ends."""
 WARM_UP = 0.25
 """Part of a job's iterations, at the begin, that does not count."""
 FEW_JOBS, MORE_JOBS, ALIKE = 3, 7, 1.1
@@ -71,8 +72,8 @@ class IsolatedLoop:
             the one before: phases between jobs of other turns are spread evenly.
         """
         quarter = draw % PHASES
-        first = replace(self.job, job_id=self._number(draw - quarter))
-        moment = float(network.streams(first).start.random()) + turn * quarter / PHASES
+        first = job_streams(network.seed, self._number(draw - quarter))
+        moment = float(first.start.random()) + turn * quarter / PHASES
         return replace(
             self.job,
             job_id=self._number(draw),
@@ -115,15 +116,16 @@ def loop_isolated(
     Parameters
     ----------
     precision : float
-        Standard error of the period, over the period, at which a look ends the simulation; 0: where
-        routes are fixed, equal periods end it.
+        Standard error of the period, over the period, at which a look ends the simulation; 0:
+        `PRECISION` where routes are fixed, and no look elsewhere, where few periods scatter less
+        than more of them do.
     """
     from netsim.flow.paths import is_single_path  # its kernels take a while to import
 
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
     if precision or is_single_path(isolated.routing):
         run = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
-        if period_error(network, [job], run, [about_s]) <= precision:
+        if period_error(network, [job], run, [about_s]) <= (precision or PRECISION):
             return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
     run = isolated.watched(until_s, 1, stream=stream)
     return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
@@ -239,17 +241,26 @@ class IsolatedLoops:
     ) -> None:
         self._network, self._communications = network, communications
         self._precision = precision
-        self._known: dict[tuple[Situation, float], IsolatedLoop | None] = {}
+        self._known: dict[tuple[Situation, float, float], IsolatedLoop | None] = {}
         self._once: dict[tuple[Hashable, float], float] = {}
         self._periods: dict[Hashable, tuple[float, float]] = {}
         self._places: dict[Situation, Hashable] = {}
+        self._shortened: dict[tuple[int, float], Communication] = {}
 
-    def of(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
+    def of(
+        self, situation: Situation, message_scale: float, near: float = EXACT
+    ) -> IsolatedLoop | None:
         """Return the loop of a job whose messages are shortened by a factor; None if it sends
-        nothing."""
-        key = (situation, message_scale)
+        nothing.
+
+        Parameters
+        ----------
+        near : float
+            How far from its fraction of the period its communication may remain, over the period.
+        """
+        key = (situation, message_scale, near)
         if key not in self._known:
-            remember(self._known, key, self._loop(situation, message_scale), _KEPT)
+            remember(self._known, key, self._loop(*key), _KEPT)
         return self._known[key]
 
     def once_s(self, situation: Situation, message_scale: float = 1.0) -> float:
@@ -257,35 +268,48 @@ class IsolatedLoops:
         nothing."""
         key = (self._place(situation), message_scale)
         if key not in self._once:
-            isolated, once_s = Ensemble(self._network, [self._job(situation, message_scale)]), 0.0
-            if isolated.least_s.all():
-                stream = substitute_id([isolated.jobs[0].job_id])
-                once_s = float(isolated.packets(stream=stream).time_s[0])
+            job, once_s = self._job(situation, message_scale), 0.0
+            if self._sends(job):
+                stream = substitute_id([job.job_id])
+                once_s = float(Ensemble(self._network, [job]).packets(stream=stream).time_s[0])
             remember(self._once, key, once_s, _KEPT)
         return self._once[key]
 
     def _job(self, situation: Situation, message_scale: float) -> PlacedJob:
-        return situation.job(self._communications[situation.share].shortened(message_scale))
+        key = (situation.share, message_scale)
+        if key not in self._shortened:  # one object, which keeps its programs
+            self._shortened[key] = self._communications[situation.share].shortened(message_scale)
+        return situation.job(self._shortened[key])
 
-    def _loop(self, situation: Situation, message_scale: float) -> IsolatedLoop | None:
-        once_s = self.once_s(situation, message_scale)
+    def _loop(self, situation: Situation, message_scale: float, near: float) -> IsolatedLoop | None:
+        given_s, job = situation.compute_s, self._job(situation, message_scale)
+        once_s = message_scale * situation.once_s
+        if not once_s:
+            once_s = self.once_s(situation, message_scale)
+        elif not self._sends(job):
+            once_s = 0.0
         if not once_s:
             return None
-        job, given_s = self._job(situation, message_scale), situation.compute_s
         if given_s is not None:
             given_s = rounded_s(message_scale * given_s)
         wanted = situation.fraction if given_s is None else 1.0
-        key = (self._place(situation), message_scale, wanted, given_s)
+        key = (self._place(situation), message_scale, wanted, given_s, once_s, near)
         if key not in self._periods:
             if given_s is None:
-                times_s = self._by_fraction(job, wanted, once_s)
+                times_s = self._by_fraction(job, wanted, once_s, near)
             else:
                 times_s = given_s, self._period_s(replace(job, compute_s=given_s), once_s)
             remember(self._periods, key, times_s, _KEPT)
         compute_s, period_s = self._periods[key]
         return IsolatedLoop(replace(job, compute_s=compute_s), period_s)
 
-    def _by_fraction(self, job: PlacedJob, fraction: float, once_s: float) -> tuple[float, float]:
+    def _sends(self, job: PlacedJob) -> bool:
+        """Return whether a job sends anything between nodes."""
+        return bool(Ensemble(self._network, [job]).least_s.all())
+
+    def _by_fraction(
+        self, job: PlacedJob, fraction: float, once_s: float, near: float
+    ) -> tuple[float, float]:
         """Return computing and period of a job that communicates for a share of its period."""
         pause = 1 / max(fraction, LEAST_FRACTION) - 1
         compute_s = once_s * pause
@@ -294,7 +318,7 @@ class IsolatedLoops:
             looping = replace(job, compute_s=rounded_s(compute_s))
             period_s = self._period_s(looping, once_s)
             found_s = (period_s - looping.compute_s) * pause
-            if abs(found_s - compute_s) <= _NEAR * period_s:
+            if abs(found_s - compute_s) <= near * period_s:
                 break
             low_s, high_s = (compute_s, high_s) if found_s > compute_s else (low_s, compute_s)
             compute_s = found_s if low_s < found_s < high_s else (low_s + high_s) / 2
@@ -307,7 +331,7 @@ class IsolatedLoops:
 
     def _place(self, situation: Situation) -> Hashable:
         """Return what of a job's nodes, pattern and draws is visible to the network."""
-        kind = situation._replace(fraction=1.0, compute_s=None)
+        kind = situation._replace(fraction=1.0, compute_s=None, once_s=0.0)
         if kind not in self._places:
             remember(self._places, kind, self._seen(kind), _KEPT)
         return self._places[kind]
@@ -332,11 +356,3 @@ class IsolatedLoops:
         ):
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.digest()
-
-
-def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:
-    """Insert a value into a dictionary of at most ``most`` entries, removing the oldest one."""
-    known[key] = value
-    if len(known) > most:
-        del known[next(iter(known))]
-    return value

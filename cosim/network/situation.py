@@ -25,6 +25,9 @@ class Situation(NamedTuple):
     """Share of its isolated time in which it communicates, above 0 and at most 1."""
     compute_s: float | None = None
     """Computing between its iterations; None: what makes ``fraction`` the share."""
+    once_s: float = 0.0
+    """What an iteration takes without computing, about; 0 if that is not known. The length of its
+    simulation depends on it."""
     draw: int | None = None
     """Number of its task mapping and random partners among those of its communication and size;
     None: those of its nodes."""

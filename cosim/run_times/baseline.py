@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement
 from cosim.network.communication import ALWAYS, rounded_s
-from cosim.network.isolated_loops import LEAST_FRACTION
+from cosim.network.isolated_loops import ABOUT, LEAST_FRACTION
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
 from cosim.run_times.model_context import Pilot
@@ -43,6 +43,8 @@ class OnReference(NamedTuple):
     """Computing that makes the communication fraction what it is."""
     comm_s: float
     """What an iteration takes beside."""
+    once_s: float
+    """What one takes without computing."""
 
 
 class Isolated(NamedTuple):
@@ -95,10 +97,11 @@ class Baseline:
             return None
         fraction = places[0].fraction
         near = max(near_fraction(fraction), LEAST_FRACTION)
-        loops = [loads.of(place._replace(fraction=near), 1.0) for place in places]
+        loops = [loads.of(place._replace(fraction=near), 1.0, ABOUT) for place in places]
         times_s = [(loop.job.compute_s, loop.comm_s) for loop in loops if loop is not None]
         compute_s, comm_s = np.mean(times_s, axis=0).tolist()
-        return OnReference(rounded_s(compute_s), comm_s * (1 / fraction - 1), comm_s)
+        once_s = float(np.mean([loads.once_s(place) for place in places]))
+        return OnReference(rounded_s(compute_s), comm_s * (1 / fraction - 1), comm_s, once_s)
 
     def of(self, job: int, placement: Placement, own_links: bool) -> Isolated | None:
         """Return a job's isolated run on its nodes; None if it sends nothing there.
@@ -111,7 +114,9 @@ class Baseline:
         reference = self.on_reference(job)
         if reference is None:
             return None
-        situation = self._situation(job, placement, own_links)._replace(compute_s=reference.near_s)
+        situation = self._situation(job, placement, own_links)._replace(
+            compute_s=reference.near_s, once_s=reference.once_s
+        )
         own = self._network.loads.isolated.of(situation, 1.0)
         if own is None:
             return None

@@ -8,9 +8,9 @@ finish changes the stretch of only the jobs that it affects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,51 +95,11 @@ def mean_slowdowns(result: QueueResult) -> FloatArray:
     return factor
 
 
-def slowdown_of_reference(
-    context: ModelContext,
-    parameters: CoupledParameters,
-    isolated: Callable[[JobNetwork], RunTimeModel],
-) -> FloatArray | None:
-    """Return the slowdowns for a ``runtime_reference``; None if it needs none.
-
-    With "contended-baseline" the reference policy's queue runs first, with a model whose run
-    times are "isolated": it determines how contended the log's jobs were.
-
-    Parameters
-    ----------
-    isolated : callable
-        Makes that model of the reference policy's network.
-    """
-    if parameters.runtime_reference == "isolated":
-        return None
-    if context.pilot is None:
-        raise NetcosimError(
-            'runtime_reference = "contended-baseline": the environments only know isolated run '
-            'times ("isolated")'
-        )
-    return mean_slowdowns(context.pilot(isolated).result)
-
-
-def pilot_of_reference(context: ModelContext, parameters: CoupledParameters) -> Pilot | None:
-    """Return the reference policy's queue with logged run times, where it is needed and known."""
-    if parameters.baseline == OWN_NODES or context.pilot is None:
-        return None
-    return context.pilot(lambda network: AsLogged())
-
-
 @dataclass(frozen=True, eq=False)
-class CoupledFlow(RunTimeModel):
-    """Run times from live contention at flow level.
+class Coupled(RunTimeModel):
+    """What both levels have in common."""
 
-    Notes
-    -----
-    A neighbour loads its links for the share of time in which it communicates (docs/flow-model.md).
-    """
-
-    name = "coupled-flow"
-    description = "live: running jobs slow each other on shared links, as flows do"
     solves_flows = "flows of jobs"
-    parameters = CoupledParameters
     network: JobNetwork = field()
     baseline: str = OWN_NODES
     """A key of `BASELINES`: what logged run times are relative to."""
@@ -154,16 +114,51 @@ class CoupledFlow(RunTimeModel):
     """(n_jobs,) float64 or None."""
 
     @classmethod
-    def from_config(cls, context: ModelContext, parameters: CoupledParameters) -> CoupledFlow:
-        """Build the model on the run's network with the config's ``runtime_reference``."""
-        pilot = pilot_of_reference(context, parameters)
-        slowdown = slowdown_of_reference(
-            context, parameters, lambda network: cls(network, parameters.baseline, pilot)
-        )
-        return cls(
-            *(context.network(), parameters.baseline, pilot),
-            *(parameters.runtime_reference, slowdown),
-        )
+    def from_config(cls, context: ModelContext, parameters: CoupledParameters) -> Coupled:
+        """Build the model on the run's network.
+
+        The baseline "reference" takes the reference policy's queue with logged run times, where it
+        can be run. With "contended-baseline" that queue runs first with a model whose run times are
+        "isolated": it determines how contended the log's jobs were.
+        """
+        pilot = None
+        if parameters.baseline != OWN_NODES and context.pilot is not None:
+            pilot = context.pilot(lambda network: AsLogged())
+        model = cls(context.network(), parameters.baseline, pilot)._limited(parameters)
+        if parameters.runtime_reference == "isolated":
+            return model
+        if context.pilot is None:
+            raise NetcosimError(
+                'runtime_reference = "contended-baseline": the environments only know isolated run '
+                'times ("isolated")'
+            )
+        contended = context.pilot(lambda network: replace(model, network=network)).result
+        reference, slowdown = parameters.runtime_reference, mean_slowdowns(contended)
+        return replace(model, runtime_reference=reference, reference_slowdown=slowdown)
+
+    def _limited(self, parameters: CoupledParameters) -> Coupled:
+        """Return the model with further keys of the config."""
+        return self
+
+    def _stretches(self, n_jobs: int) -> FlowStretches:
+        """Return the level's running jobs, none yet."""
+        return FlowStretches(self.network.loads)
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        return LiveRunTimes(self, workload, policy, rng, self._stretches(len(workload)))
+
+
+class CoupledFlow(Coupled):
+    """Run times from live contention at flow level.
+
+    Notes
+    -----
+    A neighbour loads its links for the share of time in which it communicates (docs/flow-model.md).
+    """
+
+    name = "coupled-flow"
+    description = "live: running jobs slow each other on shared links, as flows do"
+    parameters = CoupledParameters
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
         priorities = sorted({c.priority for c in self.network.communications})
@@ -172,22 +167,7 @@ class CoupledFlow(RunTimeModel):
                 f"communication.mix has priorities {priorities}; {self.name} has none: use "
                 'run_time_model = "coupled-packets", or the same priority for all'
             )
-        return LiveRunTimes(self, workload, policy, rng, FlowStretches(self.network.loads))
-
-
-class CoupledModel(Protocol):
-    """What both levels have in common."""
-
-    @property
-    def network(self) -> JobNetwork: ...
-    @property
-    def baseline(self) -> str: ...
-    @property
-    def pilot(self) -> Pilot | None: ...
-    @property
-    def runtime_reference(self) -> str: ...
-    @property
-    def reference_slowdown(self) -> FloatArray | None: ...
+        return super().prepare(workload, policy, rng)
 
 
 class _Factor(NamedTuple):
@@ -205,7 +185,7 @@ class LiveRunTimes(RunTimes):
 
     def __init__(
         self,
-        model: CoupledModel,
+        model: Coupled,
         workload: Workload,
         policy: Policy,
         rng: np.random.Generator,

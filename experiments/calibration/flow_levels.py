@@ -271,13 +271,13 @@ def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget
     return MixComparison(
         np.array([job.share for job in jobs]),
         np.array([job.n_nodes for job in jobs]),
-        _sharing([load.links for _, load in placed.values()]),
+        sharing([load.links for _, load in placed.values()]),
         np.array([job.slowdown(flows.stretch(k)) for k, job in enumerate(jobs)]),
         np.array(judge.judge(tuple(jobs))),
     )
 
 
-def _sharing(links: list[NDArray[np.int32]]) -> NDArray[np.bool_]:
+def sharing(links: list[NDArray[np.int32]]) -> NDArray[np.bool_]:
     """Return which jobs share a link with another one, (k,) bool."""
     used, jobs = np.unique(np.concatenate(links), return_counts=True)
     common = used[jobs > 1]

@@ -76,8 +76,6 @@ class JobRoutes:
     Attributes
     ----------
     bandwidth_Bps : (n_links,) float64
-    link_src, link_dst : (n_links,) int64
-        Ends of the links, as in the topology.
     machine : Machine
         The links for the kernels, and room for their look-ups: of one job at a time.
     waits : (n_links,) bool
@@ -103,18 +101,6 @@ class JobRoutes:
         )
         self._node_leaf = np.array(node_leaf.ravel(), dtype=np.int64)
         self.bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)
-        self.link_src = topology.link_src.astype(np.int64)
-        self.link_dst = topology.link_dst.astype(np.int64)
-        self.machine = LinkTables(
-            self.bandwidth_Bps,
-            topology.link_latency_s.astype(np.float64),
-            self.link_src,
-            self.link_dst,
-            column=np.empty(topology.n_links, dtype=np.int32),
-            first=np.empty(topology.n_nodes, dtype=np.int32),
-            scale_up=_copy_or_empty(topology.scale_up),
-            nic_rail=_copy_or_empty(topology.nic_rail),
-        )
         self.waits = np.ones(topology.n_links, dtype=np.bool_)
         avoids = can_detour(routing) or routing.tables.code == MINIMAL_ADAPTIVE
         self.most_slow = _DETOUR if avoids else np.inf
@@ -134,6 +120,18 @@ class JobRoutes:
                 self.felt_waits = _SCATTERED_WAITS
         elif not is_single_path(routing) and not routing.queue_pairs:
             self.felt_waits = _SCATTERED_WAITS
+        self.machine = LinkTables(
+            self.bandwidth_Bps,
+            topology.link_latency_s.astype(np.float64),
+            topology.link_src.astype(np.int64),
+            topology.link_dst.astype(np.int64),
+            column=np.empty(topology.n_links, dtype=np.int32),
+            first=np.empty(topology.n_nodes, dtype=np.int32),
+            scale_up=_copy_or_empty(topology.scale_up),
+            nic_rail=_copy_or_empty(topology.nic_rail),
+            rails=topology.rails,
+            felt=self.felt_waits,
+        )
         # six links a route: more than any but a long torus has
         wanted = len(leaves) * topology.n_nodes * 6 * n_paths * topology.rails
         self._table: tuple[LongArray, NDArray[np.int32], FloatArray] | None = None

@@ -126,21 +126,20 @@ def heap_pop(heap_key, heap_link, size):  # type: ignore[no-untyped-def]
 
 
 @njit(**PLAIN_KERNEL)
-def fill(inc, st, link_list, n_list):  # type: ignore[no-untyped-def]
-    """Raise the rates of the flows marked ``rising`` over the listed links until each is stopped.
+def fill(inc, st):  # type: ignore[no-untyped-def]
+    """Raise the rates of the flows marked ``rising`` until each is stopped.
 
-    The caller has set, for each listed link, ``left`` (capacity less the flows that do not
-    rise), ``rising_weight`` and ``rising_count``. All links of rising flows are listed.
+    The caller has set, for each link, ``left`` (capacity less the flows that do not rise),
+    ``rising_weight`` and ``rising_count``.
     """
     weighted = len(inc.weight) > 0
     heap_key, heap_link = st.heap_key, st.heap_link
     size = np.int64(0)
     level = 0.0
-    for k in range(n_list):
-        link = np.int64(link_list[k])
-        if st.rising_count[link] > 0:
-            share = max(st.left[link], 0.0) / st.rising_weight[link]
-            heap_push(heap_key, heap_link, size, share, link)
+    for k in range(len(inc.capacity)):
+        if st.rising_count[k] > 0:
+            share = max(st.left[k], 0.0) / st.rising_weight[k]
+            heap_push(heap_key, heap_link, size, share, np.int64(k))
             size += 1
     while size > 0:
         link = np.int64(heap_link[0])
@@ -199,5 +198,5 @@ def max_min(ptr, links, weight, capacity):  # type: ignore[no-untyped-def]
         st.rising_weight[link] = end - begin
         if len(weight) > 0:
             st.rising_weight[link] = inc.link_weight[begin:end].sum()
-    fill(inc, st, np.arange(n_links).astype(np.int32), n_links)
+    fill(inc, st)
     return st.rate

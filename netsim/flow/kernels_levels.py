@@ -196,11 +196,13 @@ def move(inc, s, flow, link, weight, now):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER_KERNEL)
-def spread(inc_ptr, links, weight, paths, flows, link, more, level, used, fastest, queued, touched):  # type: ignore[no-untyped-def]
+def spread(inc, s, flows, link, more, level):  # type: ignore[no-untyped-def]
     """Add ``more`` to the rates of a link's flows on other links; return how many to queue.
 
-    Arrays one by one, and no branch that depends on the link: this is where the time goes.
+    No branch depends on the link: this is where the time goes.
     """
+    paths, weight, used, fastest = s.paths, inc.weight, s.used, s.fastest
+    queued, touched = s.queued, s.touched
     own_used, own_fastest = used[link], fastest[link]
     queued[link] = True
     n = 0
@@ -224,8 +226,8 @@ def spread(inc_ptr, links, weight, paths, flows, link, more, level, used, fastes
                 queued[other] = True
     else:
         for flow in flows:
-            for j in range(inc_ptr[flow], inc_ptr[flow + 1]):
-                other = links[j]
+            for j in range(inc.ptr[flow], inc.ptr[flow + 1]):
+                other = inc.links[j]
                 used[other] += weight[j] * more if len(weight) > 0 else more
                 fastest[other] = max(fastest[other], level)
                 touched[n] = other
@@ -266,10 +268,7 @@ def settle(inc, s, link, now):  # type: ignore[no-untyped-def]
     s.level[link] = level
     set_clock(inc, s, link)
     base = inc.link_ptr[link]
-    n_queued = spread(
-        inc.ptr, inc.links, inc.weight, s.paths, s.stopped[base : base + n], link, level - old,
-        level, s.used, s.fastest, s.queued, s.touched,
-    )  # fmt: skip
+    n_queued = spread(inc, s, s.stopped[base : base + n], link, level - old, level)
     for k in range(n_queued):
         enqueue(s, np.int64(s.touched[k]))
     return n
@@ -317,7 +316,7 @@ def fill_anew(inc, s, st, now):  # type: ignore[no-untyped-def]
                 count += 1
         st.rising_weight[link] = weight
         st.rising_count[link] = count
-    fill(inc, st, np.arange(n_links).astype(np.int32), n_links)
+    fill(inc, st)
     s.size[:] = 0
     s.level[:] = np.inf
     s.queued[:-1] = False

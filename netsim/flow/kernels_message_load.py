@@ -15,7 +15,8 @@ class LinkTables(NamedTuple):
     """Links of a machine, and room for what is looked up while a job is placed.
 
     ``column``: of each link that the job uses, ``first``: of each node of the job its first place.
-    ``scale_up``, ``nic_rail``: of each node, empty where `Topology` has none.
+    ``scale_up``, ``nic_rail``: of each node, empty where `Topology` has none. ``rails``: ports of a
+    node; ``felt``: fraction of the waits on its path that delays a message.
     """
 
     bandwidth_Bps: NDArray[np.float64]
@@ -26,6 +27,8 @@ class LinkTables(NamedTuple):
     first: NDArray[np.int32]
     scale_up: NDArray[np.int32]
     nic_rail: NDArray[np.int32]
+    rails: int
+    felt: float
 
 
 class Sent(NamedTuple):
@@ -52,9 +55,11 @@ class Traced(NamedTuple):
     trips: NDArray[np.float64]
 
 
-class Feeders(NamedTuple):
-    """Feeders of each column in each step: their number, and the offsets of their list."""
+class Steps(NamedTuple):
+    """Of each column in each step ``load``, its bytes, and its feeders: ``many``, their number, and
+    ``head`` of their list in ``feeder`` and ``next``."""
 
+    load: NDArray[np.float64]
     many: NDArray[np.int32]
     head: NDArray[np.int32]
     feeder: NDArray[np.int32]
@@ -72,35 +77,35 @@ def find_columns(m, sent, used):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def port_columns(m, sent, pair, n, rails):  # type: ignore[no-untyped-def]
+def port_columns(m, sent, pair, n):  # type: ignore[no-untyped-def]
     """Return the columns of the first ports out of a pair's source and into its destination."""
     src, dst = sent.nodes[sent.src[pair]], sent.nodes[sent.dst[pair]]
-    return n + m.first[src] * rails, n + (len(sent.nodes) + m.first[dst]) * rails
+    return n + m.first[src] * m.rails, n + (len(sent.nodes) + m.first[dst]) * m.rails
 
 
 @njit(**HOT_KERNEL)
-def ports_taken(m, sent, pair, rails):  # type: ignore[no-untyped-def]
+def ports_taken(m, sent, pair):  # type: ignore[no-untyped-def]
     """Return the first ports that a pair's messages leave and enter by, and how many they use."""
     if len(m.scale_up) == 0:
-        return 0, 0, rails
+        return 0, 0, m.rails
     src, dst = sent.nodes[sent.src[pair]], sent.nodes[sent.dst[pair]]
     if m.scale_up[src] == m.scale_up[dst]:
         return 0, 0, 1
     if len(m.nic_rail) > 0 and m.nic_rail[src] != m.nic_rail[dst]:
         return 1, 0, 1
-    return 1, 1, rails - 1
+    return 1, 1, m.rails - 1
 
 
 @njit(**HOT_KERNEL)
-def step_loads(m, sent, n, rails, loads):  # type: ignore[no-untyped-def]
+def step_loads(m, sent, n, loads):  # type: ignore[no-untyped-def]
     """Add up the bytes in every step; ``loads``: (n_steps, columns)."""
     unsplit = len(sent.weights) == 0
     for k in range(len(sent.pair)):
         pair, n_bytes, load = sent.pair[k], sent.n_bytes[k], loads[sent.step[k]]
         for e in range(sent.ptr[pair], sent.ptr[pair + 1]):
             load[m.column[sent.links[e]]] += n_bytes if unsplit else n_bytes * sent.weights[e]
-        out, into = port_columns(m, sent, pair, n, rails)
-        out_port, in_port, ports = ports_taken(m, sent, pair, rails)
+        out, into = port_columns(m, sent, pair, n)
+        out_port, in_port, ports = ports_taken(m, sent, pair)
         for port in range(ports):
             load[out + out_port + port] += n_bytes / ports
             load[into + in_port + port] += n_bytes / ports
@@ -147,7 +152,7 @@ def mean_inputs(loads, many, inputs):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats):  # type: ignore[no-untyped-def]
+def trace(m, sent, traced, n, router_latency_s, loads, ints, floats):  # type: ignore[no-untyped-def]
     """Write the paths of the traced messages as in `MessageLoad`, from the messages' own on."""
     n_messages = len(traced.message)
     n_entries = (len(floats) - 2 * n_messages) // 3
@@ -160,10 +165,10 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
     for k in range(n_messages):
         pair, load = sent.pair[traced.message[k]], loads[sent.step[traced.message[k]]]
         n_bytes = sent.n_bytes[traced.message[k]]
-        out, into = port_columns(m, sent, pair, n, rails)
-        from_port = sent.nodes[sent.src[pair]] * rails
-        to_port = len(m.first) * rails + sent.nodes[sent.dst[pair]] * rails
-        out_port, in_port, _ = ports_taken(m, sent, pair, rails)
+        out, into = port_columns(m, sent, pair, n)
+        from_port = sent.nodes[sent.src[pair]] * m.rails
+        to_port = (len(m.first) + sent.nodes[sent.dst[pair]]) * m.rails
+        out_port, in_port, _ = ports_taken(m, sent, pair)
         floor_s = load[out + out_port] / m.bandwidth_Bps[from_port + out_port]
         floats[k] = max(floor_s, load[into + in_port] / m.bandwidth_Bps[to_port + in_port])
         # from the node to its router and from the last router to the node
@@ -177,20 +182,20 @@ def trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats
             one_way_s += hop_s * part
             alone_s[at] = load[m.column[link]] / m.bandwidth_Bps[link]
             own_s[at] = n_bytes * part / m.bandwidth_Bps[link]
-            weights[at] = part * felt
+            weights[at] = part * m.felt
             at += 1
         latency[k] = traced.trips[k] * one_way_s
         ints[k + 1] = at
 
 
 @njit(**PLAIN_KERNEL)
-def lay_out(m, sent, traced, used, rails, router_latency_s, felt, loads, f, inputs, ints, floats):  # type: ignore[no-untyped-def]
+def lay_out(m, sent, traced, used, router_latency_s, steps, inputs, ints, floats):  # type: ignore[no-untyped-def]
     """Compute the load of a job's steps, what feeds the links, and traced messages' paths.
 
-    ``loads`` is 0 before, and so is ``f.many``; ``f.head`` is -1.
+    ``steps.load`` and ``steps.many`` are 0 before; ``steps.head`` is -1.
     """
     n = find_columns(m, sent, used)
-    step_loads(m, sent, n, rails, loads)
-    find_feeders(m, sent, f)
-    mean_inputs(loads, f.many, inputs)
-    trace(m, sent, traced, n, rails, router_latency_s, felt, loads, ints, floats)
+    step_loads(m, sent, n, steps.load)
+    find_feeders(m, sent, steps)
+    mean_inputs(steps.load, steps.many, inputs)
+    trace(m, sent, traced, n, router_latency_s, steps.load, ints, floats)

@@ -41,7 +41,7 @@ class Run(NamedTuple):
     for how long each step keeps its port, in each set; ``posted``, ``gate``: of each step, when it
     posts, and when the last message has arrived that it waits for; ``ready``, ``port``, ``after``:
     of each stream, when it begins an iteration, when its port is free, and when the last message
-    has arrived that its next iteration waits for.
+    has arrived that its next iteration waits for; ``stream``: that of each step.
     """
 
     took: NDArray[np.float64]
@@ -53,6 +53,7 @@ class Run(NamedTuple):
     ready: NDArray[np.float64]
     port: NDArray[np.float64]
     after: NDArray[np.float64]
+    stream: NDArray[np.int64]
 
 
 class MessageParts(NamedTuple):
@@ -209,8 +210,8 @@ def period_of(p, run, pause_s, key, met, wait_s, contended):  # type: ignore[no-
     n_ranks, n_steps = len(p.rank_ptr) - 1, len(p.order)
     for rank in range(n_ranks):
         run.ready[rank] = run.port[rank] = run.after[rank] = 0.0
-    for o in range(n_steps):
-        run.gate[o] = 0.0
+        for own in range(p.rank_ptr[rank], p.rank_ptr[rank + 1]):
+            run.stream[own], run.gate[own] = rank, 0.0
     for m in range(len(p.chain)):
         run.done[m] = 0.0
     last = warm = first_s = 0.0
@@ -219,7 +220,7 @@ def period_of(p, run, pause_s, key, met, wait_s, contended):  # type: ignore[no-
         q = k % SETS
         for o in range(n_steps):
             step = np.int64(p.order[o])
-            r = np.searchsorted(p.rank_ptr, step, "right") - 1
+            r = run.stream[step]
             if step == p.rank_ptr[r]:
                 now = run.ready[r]
             else:

@@ -83,7 +83,6 @@ def message_load(
         links=paths.links,
         weights=np.empty(0) if paths.weights is None else paths.weights,
     )
-    traced = kernels.Traced(job.traced, job.trips)
     # a column for each link that the job uses: between routers, then out of nodes, then into them
     shape = int(job.step.max(initial=-1)) + 1, len(links) + 2 * rails * len(where)
     length = np.diff(paths.ptr)[job.pair]
@@ -93,19 +92,16 @@ def message_load(
     ints[: len(head)] = head
     n_steps = len(job.order)
     floats = np.empty(HEAD + n_steps + 2 * n_messages + 3 * n_entries)
-    floats[:HEAD] = job.scale, routes.most_slow, job.train, job.buffer, routes.felt_waits
+    floats[:HEAD] = job.scale, routes.most_slow, job.train, job.buffer, machine.felt
     floats[HEAD : HEAD + n_steps] = job.compute_s
     inputs = np.empty(len(links))
     kernels.lay_out(
         machine,
         sent,
-        traced,
+        kernels.Traced(job.traced, job.trips),
         links,
-        rails,
         config.router_latency_s,
-        routes.felt_waits,
-        np.zeros(shape),
-        _feeders(shape, int((length * (length + 1)).sum())),
+        _steps(shape, int((length * (length + 1)).sum())),
         inputs,
         ints[len(head) :],
         floats[HEAD + n_steps :],
@@ -123,8 +119,10 @@ def _head(job: JobMessages, n_entries: int) -> NDArray[np.int64]:
     return np.concatenate([counts, *pointers, job.waiter, job.chain, single])
 
 
-def _feeders(shape: tuple[int, int], most: int) -> kernels.Feeders:
-    return kernels.Feeders(
+def _steps(shape: tuple[int, int], most: int) -> kernels.Steps:
+    """Return room for so many steps and columns, and for so many feeders."""
+    return kernels.Steps(
+        load=np.zeros(shape),
         many=np.zeros(shape, dtype=np.int32),
         head=np.full(shape, -1, dtype=np.int32),
         feeder=np.empty(most, dtype=np.int32),

@@ -273,23 +273,11 @@ class MessageNetwork(Generic[JobId]):
 
     def _more_slots(self) -> None:
         jobs, old = self._jobs, len(self._jobs.stretch)
-        more = _jobs(old, (0, 0, 0))
+        more = _jobs(old, (0, 0, 0))._asdict()
         grown = {
-            name: np.concatenate([getattr(jobs, name), getattr(more, name)])
-            for name in (
-                "n_links",
-                "int_begin",
-                "float_begin",
-                "alone_s",
-                "compute_s",
-                "span_s",
-                "train",
-                "meets",
-                "key",
-                "pause",
-                "stretch",
-                "reported",
-            )
+            name: np.concatenate([values, more[name]])
+            for name, values in jobs._asdict().items()
+            if name not in ("ints", "floats")
         }
         work = _work(2 * old)
         work.unrest[:old] = self._work.unrest
@@ -330,7 +318,8 @@ def _run(room: tuple[int, int, int]) -> Run:
     posted, gate = np.empty((2, max(1, steps)))
     took, serve = np.empty((2, max(1, messages) * SETS))
     done, hold = np.empty(max(1, messages)), np.empty(max(1, steps) * SETS)
-    return Run(took, serve, done, hold, posted, gate, ready, port, after)
+    stream = np.empty(max(1, steps), dtype=np.int64)
+    return Run(took, serve, done, hold, posted, gate, ready, port, after, stream)
 
 
 def _contention(slots: int, n_links: int) -> Contention:

@@ -31,6 +31,7 @@ from netsim.routing.pinned import port_flows
 
 PIECES = 8
 """Number of pieces into which a flow with several paths is split."""
+_SWEEPS = 2
 _SHARED_WALKS = 1 << 25  # (router, node) pairs whose walks are cached: 256 MB at most
 _ROOM_BYTES = 1 << 40
 _LOCAL_UGAL = (UGAL_L, UGAL_NODE, PAR, ADAPTIVE_LOCAL, MERLIN_ADAPTIVE, MERLIN_UGAL)
@@ -142,7 +143,6 @@ def flow_paths(
     message_bytes: ArrayLike = 1e6,
     *,
     pieces: int | None = None,
-    sweeps: int = 2,
     seed: int = 0,
     background_s: ArrayLike | None = None,
     rail: ArrayLike | None = None,
@@ -155,8 +155,8 @@ def flow_paths(
     pieces wait on the links. What a link can carry while the flow's own node is busy makes no queue
     and counts as no load for UGAL, which weighs its minimal against its Valiant path at the queues
     that the flows themselves make. Between paths of equal length ("minimal-adaptive",
-    "adaptive-shortest-path") any load counts: packets take the link that is free just now. Each
-    further sweep removes and reroutes every piece. "ugal-l", "par" and "adaptive-local" are walked
+    "adaptive-shortest-path") any load counts: packets take the link that is free just now. A second
+    sweep removes and reroutes every piece. "ugal-l", "par" and "adaptive-local" are walked
     as "ugal-g": the back-pressure that brings the load of a far link to the source router does not
     exist in flows, nor do credits. On a fat-tree where packets choose among up ports the pieces of
     a flow are spread over them evenly, independent of the others.
@@ -170,8 +170,6 @@ def flow_paths(
         Of routings with draws or loads; by default 8, on a fat-tree the up ports of a
         leaf (w2 * w3 pieces use each path once). A static routing ignores it; under "ecmp" there
         is a piece a queue pair, with the path of its packets for the same seed.
-    sweeps : int
-        Of routings that look at loads.
     seed : int
         Of the routing's draws.
     background_s : (n_links,) float, optional
@@ -207,8 +205,8 @@ def flow_paths(
         pieces = routing.queue_pairs
     elif pieces is None:
         pieces = (topology.shape.w2 if spread else PIECES) if several else 1
-    if pieces < 1 or sweeps < 1:
-        raise NetcosimError(f"pieces = {pieces}, sweeps = {sweeps}; both must be at least 1")
+    if pieces < 1:
+        raise NetcosimError(f"pieces = {pieces}; it must be at least 1")
     need_memory(
         f"flows: paths of {len(src):,} flows on {topology.name} in {pieces} pieces each",
         paths_bytes(len(src), pieces, several),
@@ -251,7 +249,7 @@ def flow_paths(
         dst,
         seed,
         pieces,
-        sweeps if routing.adaptive else 1,
+        _SWEEPS if routing.adaptive else 1,
         limit,
         ticks,
         calm,

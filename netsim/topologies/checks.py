@@ -46,8 +46,8 @@ def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
 
 def need_int(where: str, what: str, value: object, low: int, high: int | None = None) -> int:
     """Return the value, if it is a whole number of at least ``low``, and at most ``high``."""
-    number = None
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+    number = value if type(value) is int else None
+    if number is None and isinstance(value, SupportsIndex) and not isinstance(value, bool):
         with suppress(TypeError):  # an array of several numbers
             number = int(value.__index__())
     if number is None:

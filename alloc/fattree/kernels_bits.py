@@ -374,7 +374,7 @@ def write_shape(
 
 @njit(**KERNEL)
 def open_cables(capacity: Ints, used: Ints, set_aside: Ints, need: int, words: Ints) -> None:
-    """Write which cables of a tree have ``need`` left both ways; a slower one must have all left."""
+    """Write which cables of a tree have ``need`` left both ways; a slower one, all of it."""
     tree = tree_of(words, False)
     for masks, width, above, below in (
         (tree.up, tree.w2, tree.first[0], tree.first[1]),

@@ -189,10 +189,12 @@ class Policy(ABC):
         """Return whether a job of this size can run on the empty machine at all."""
         return 1 <= n_nodes <= self.topology.n_nodes
 
-    def may_place(self, n_nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return False for numbers of nodes, each at least 1, that no request can get now.
+    def may_place(
+        self, n_nodes: NDArray[np.int64], bandwidth_Bps: NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
+        """Return False for requests that cannot be placed now, by their nodes and bandwidths.
 
-        A queue checks many sizes at once before it tries them one by one. True decides nothing.
+        A queue checks many requests at once before it tries them one by one. True decides nothing.
         """
         return np.ones(len(n_nodes), dtype=np.bool_)
 

@@ -78,8 +78,9 @@ class Machine:
             from queuesim.logged import logged_nodes
 
             self._logged = logged_nodes(workload, policy.topology)
-        self.kind, self._kind_nodes = _kinds(workload, bandwidth_Bps, alike, self._logged)
+        self.kind, self._kind_nodes, first = _kinds(workload, bandwidth_Bps, alike, self._logged)
         """(n,) int64: jobs of one kind are alike to the policy."""
+        self._kind_needs = None if bandwidth_Bps is None else bandwidth_Bps[first]
         self._kind_of: list[int] = self.kind.tolist()
         self.n_free = policy.n_free
         """Nodes that no job has, held or not."""
@@ -89,9 +90,9 @@ class Machine:
         self.promised_end: dict[int, float] = {}
         self.scheduling_s = [0.0] * len(workload)
         # Kinds, by whether the policy has relented.
-        states = range(1 if self._relents_after_s is None else 2)
-        self._failed: list[set[int]] = [set() for _ in states]
-        self._failed_held: list[set[int]] = [set() for _ in states]
+        states = 1 if self._relents_after_s is None else 2
+        self._failed = np.zeros((states, len(self._kind_nodes)), dtype=np.bool_)
+        self._failed_held = np.zeros_like(self._failed)
         self.state = 0
         """Number of placements and releases so far."""
         # The state on which a kind was last withdrawn.
@@ -142,9 +143,9 @@ class Machine:
         if self.n_nodes[job] > self.n_free:
             return None
         held = respect_hold and self._hold is not None
-        relented = self._relents_after_s is not None and now_s >= self.relents_s(job)
+        state = int(self._relents_after_s is not None and now_s >= self.relents_s(job))
         kind = self._kind_of[job]
-        if kind in self._failed[relented] or (held and kind in self._failed_held[relented]):
+        if self._failed[state, kind] or (held and self._failed_held[state, kind]):
             return None
         began, placement = perf_counter(), None
         self._set_hold(held)
@@ -152,7 +153,7 @@ class Machine:
             placement = self.policy.allocate(self.request(job, now_s))
         self.scheduling_s[job] += perf_counter() - began
         if placement is None:
-            (self._failed_held if held else self._failed)[relented].add(kind)
+            (self._failed_held if held else self._failed)[state, kind] = True
             return None
         self.take(job, placement, now_s)
         return placement
@@ -197,8 +198,7 @@ class Machine:
         del self.by_end[bisect_left(self.by_end, (end, job))]
         self.n_free += len(placement.nodes)
         self.state += 1
-        for failed in (*self._failed, *self._failed_held):
-            failed.clear()
+        self._failed[:] = self._failed_held[:] = False
         self.released = True
         if end > now_s or now_s > self.shadow_s:
             self.forecast_broken = True
@@ -279,30 +279,30 @@ class Machine:
         if self.policy.counts_only:
             late = np.where(self._kind_nodes > extra, shadow_s, inf)
             return np.where(self._kind_nodes > self.n_free, -inf, late)
-        delays = (self._delays_at == self.state) | (self._kind_nodes > extra)
-        latest = np.where(delays, shadow_s, inf)
-        latest[list(set.intersection(*self._failed_held))] = shadow_s
-        if self._bounded and self._hold is not None:
-            latest[self._hopeless(True)] = shadow_s
-        latest[self._kind_nodes > self.n_free] = -inf
-        latest[list(set.intersection(*self._failed))] = -inf
+        late = self._failed_held.all(axis=0) | (self._delays_at == self.state)
+        never = self._failed.all(axis=0) | (self._kind_nodes > self.n_free)
         if self._bounded:
-            latest[self._hopeless(False)] = -inf
+            never |= self._hopeless(False)
+            if self._hold is not None:
+                late |= self._hopeless(True)
+        late |= self._kind_nodes > extra
+        latest = np.where(late, shadow_s, inf)
+        latest[never] = -inf
         return latest
 
     def _hopeless(self, held: bool) -> NDArray[np.bool_]:
         """Return the kinds that the policy rules out now, with the hold or without, (kinds,)."""
         if held not in self._ruled_out:
             self._set_hold(held)
-            self._ruled_out[held] = ~self.policy.may_place(self._kind_nodes)
+            self._ruled_out[held] = ~self.policy.may_place(self._kind_nodes, self._kind_needs)
         return self._ruled_out[held]
 
     def note_failure(self, latest_end_s: FloatArray, job: int, shadow_s: float) -> None:
         """Update `latest_end_s` after a job failed, which can change that of its kind only."""
         kind = self._kind_of[job]
-        if all(kind in failed for failed in self._failed):
+        if self._failed[:, kind].all():
             latest_end_s[kind] = -inf
-        elif self.delays_head(job) or all(kind in failed for failed in self._failed_held):
+        elif self.delays_head(job) or self._failed_held[:, kind].all():
             latest_end_s[kind] = shadow_s
 
     def fits_at(self, job: int, time_s: float, now_s: float) -> bool:
@@ -331,8 +331,7 @@ class Machine:
         self._set_hold(False)
         self._hold = placement
         self._ruled_out.pop(True, None)
-        for failed in self._failed_held:
-            failed.clear()
+        self._failed_held[:] = False
 
     def _set_hold(self, wanted: bool) -> None:
         """Apply or lift the hold in the policy, only when it has to change."""
@@ -405,9 +404,9 @@ def _kinds(
     bandwidth_Bps: FloatArray | None,
     alike: NDArray[np.int64] | None,
     logged: LoggedNodes | None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the index of every job's kind (size, bandwidth, what else counts), and the size of
-    each kind."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp]]:
+    """Return the index of every job's kind (size, bandwidth, what else counts), and the size and
+    the first job of each kind."""
     columns = [np.asarray(workload.n_nodes, dtype=np.float64)]
     if bandwidth_Bps is not None:
         columns.append(np.asarray(bandwidth_Bps, dtype=np.float64))
@@ -415,5 +414,7 @@ def _kinds(
         columns.append(alike.astype(np.float64))
     if logged is not None:
         columns.append(np.where(logged.known, np.arange(len(workload)), -1.0))
-    kinds, kind = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return kind.reshape(-1), kinds[:, 0].astype(np.int64)
+    _, first, kind = np.unique(
+        np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    return kind.reshape(-1), workload.n_nodes[first].astype(np.int64), first

@@ -179,7 +179,7 @@ class StaticQueue(WaitingQueue):
                 yield job[begin + k]
                 begin, chunk = begin + k + 1, FIRST_CHUNK
             else:
-                begin, chunk = end, min(2 * chunk, LARGEST_CHUNK)
+                begin, chunk = end, min(8 * chunk, LARGEST_CHUNK)
 
     def _last_rank(self) -> int:
         """Return the rank of the last job of a full front."""

@@ -79,20 +79,24 @@ def test_random_history(machine, name, events):
 @given(events=histories(), held=st.booleans())
 def test_what_is_ruled_out_cannot_be_placed(machine, name, events, held):
     topology, policy = MACHINES[machine], fresh(machine, name)
+    rng, link_Bps = np.random.default_rng(len(events)), float(topology.link_bandwidth_Bps.max())
     running: list[Placement] = []
     for job_id, (release, fraction, which) in enumerate(events):
         if release and running:
             policy.release(running.pop(which % len(running)))
         n_nodes = max(1, round(fraction * topology.n_nodes / 2))
-        placement = policy.allocate(Request(job_id, n_nodes))
+        need_Bps = link_Bps * rng.integers(1, 5) / 8
+        placement = policy.allocate(Request(job_id, n_nodes, bandwidth_Bps=need_Bps))
         running += [] if placement is None else [placement]
     head = policy.clone().allocate(Request(998, 1)) if held else None
     if head is not None:
         policy.hold(head)
     sizes = np.arange(1, topology.n_nodes + 1)
-    for n_nodes in sizes[~policy.may_place(sizes)].tolist():
-        # the least bandwidth: links rule out the fewest
-        assert policy.allocate(Request(999, n_nodes, bandwidth_Bps=1.0)) is None
+    # more needs than `alloc.fattree.lc_s.MAX_LEVELS`
+    needs_Bps = rng.permutation(np.linspace(0.1, 1.0, len(sizes)) * link_Bps)
+    out = ~policy.may_place(sizes, needs_Bps)
+    for n_nodes, need_Bps in zip(sizes[out].tolist(), needs_Bps[out].tolist(), strict=True):
+        assert policy.allocate(Request(999, n_nodes, bandwidth_Bps=need_Bps)) is None
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,26 @@ def test_possible_sizes_by_hand(name, possible):
     for job in sorted(jobs, key=lambda job: job.nodes[0])[::2]:
         policy.release(job)
     sizes = np.arange(1, 17)
-    assert set(sizes[policy.may_place(sizes)].tolist()) == possible
+    assert set(sizes[policy.may_place(sizes, np.ones(16))].tolist()) == possible
+    if name != "lc":
+        return
+    # each leaf keeps one up-link, to the other L2 switch than its neighbour in the pod
+    policy._free.up[:] = [1, 2] * 4
+    assert set(sizes[policy.may_place(sizes)].tolist()) == {1, 2, 3, 4}  # a leaf of each pod
+    policy._free.up[:] = 3
+    policy._free.spine[:] = 0
+    assert set(sizes[policy.may_place(sizes)].tolist()) == {1, 2}  # within a pod
+
+
+def test_possible_sizes_by_need_by_hand():
+    """All links are half used; 80 % of them may be, so that 30 % are left for a job over leaves."""
+    topology = fat_tree(4)
+    policy = make_policy(topology, "lc-s", np.random.default_rng(1))
+    link_Bps = float(topology.link_bandwidth_Bps[0])
+    policy._used[:] = int(0.5 * link_Bps)
+    needs_Bps = np.array([0.2, 0.29, 0.31]) * link_Bps
+    for n_nodes, possible in ((2, [True] * 3), (3, [True, True, False]), (16, [True, True, False])):
+        assert policy.may_place(np.full(3, n_nodes), needs_Bps).tolist() == possible
 
 
 @pytest.mark.parametrize("backfill", ["easy", "easy-retest"])

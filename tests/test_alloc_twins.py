@@ -76,8 +76,11 @@ class History:
         before = snapshot(policy)
         expected, n_cut = self.expected(machine, request), getattr(policy, "n_cut", 0)
         job = policy.allocate(request)
-        stopped = expected is None and machine.cut
-        assert getattr(policy, "n_cut", 0) == n_cut + stopped
+        stopped = getattr(policy, "n_cut", 0) - n_cut
+        # LC does not search shapes that a count rules out, and is cut short less often
+        assert stopped == (expected is None and machine.cut) or (
+            self.name[:2] == "lc" and not stopped
+        )
         self.counts["stopped"] += stopped
         if job is None:
             assert expected is None

@@ -28,8 +28,6 @@ class Jigsaw(LinkPolicy):
 
     name = "jigsaw"
     description = "isolated nodes and links by Jigsaw's conditions, no node wasted"
-    _full_leaves: ClassVar[bool] = False
-    """Whether a job over pods is rounded up to whole leaves."""
     _count_gaps: ClassVar[bool] = False
 
     def _place(self, n_nodes: int) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import INNER_ALLOCATING_KERNEL, KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL, KERNEL
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -207,36 +207,119 @@ def set_bits(placed: Numbers, links: Numbers, on: bool, all_change: bool, words:
     return changed
 
 
-@njit(**KERNEL)
-def most_nodes(words: Ints, whole_leaves: bool) -> int:
-    """Return a number of nodes that no placement exceeds: the most by leaves of A nodes and one of
-    fewer.
+@njit(**INNER_ALLOCATING_KERNEL)
+def leaves_in_pods(tree: Tree) -> tuple[Ints, Ints]:
+    """Return bounds on equal leaves: how many a pod has, and how many pods have so many.
 
-    A job in a pod has, for some A, leaves of A nodes and at most one of B < A. One over pods has
-    leaves of A nodes and as many up-links, and one of fewer; ``whole_leaves``: A = m1.
+    Leaves of A nodes that are used together have A positions in common. ``most[A]`` is the largest
+    L for which a pod has, at each of some A positions, L leaves with A free nodes and the up-link.
+    ``pods[A, L]`` is the number of pods that have L of them, and L spines, at each of A positions.
+    """
+    m1, m2, m3, w2 = tree.m1, tree.m2, tree.m3, tree.w2
+    on_leaf = tree.free.max()
+    most = np.zeros(m1 + 1, dtype=np.int64)
+    pods = np.zeros((m1 + 1, m2 + 2), dtype=np.int64)
+    at = np.zeros((on_leaf + 1, w2, m2 + 2), dtype=np.int64)
+    leaves = np.empty((on_leaf + 2, w2), dtype=np.int64)
+    largest = np.empty(w2, dtype=np.int64)
+    for pod in range(m3):
+        leaves[:] = 0
+        for leaf in range(pod * m2, (pod + 1) * m2):
+            for i in range(w2):
+                leaves[tree.free[leaf], i] += (tree.up[leaf] >> i) & 1
+        for A in range(on_leaf, 0, -1):
+            for i in range(w2):
+                leaves[A, i] += leaves[A + 1, i]
+                at[A, i, min(leaves[A, i], popcount(tree.spine[pod * w2 + i]))] += 1
+                insert(largest, i, leaves[A, i])
+            most[A] = max(most[A], largest[A - 1])
+    for A in range(1, on_leaf + 1):
+        for L in range(m2, 0, -1):
+            for i in range(w2):
+                at[A, i, L] += at[A, i, L + 1]
+                insert(largest, i, at[A, i, L])
+            pods[A, L] = largest[A - 1]
+    return most, pods
+
+
+@njit(**INNER_KERNEL)
+def insert(largest: Ints, n: int, value: int) -> None:
+    """Insert a value into n others in descending order."""
+    while n > 0 and largest[n - 1] < value:
+        largest[n] = largest[n - 1]
+        n -= 1
+    largest[n] = value
+
+
+@njit(**INNER_KERNEL)
+def split(N: int, n_L: int, L: int) -> Shape:
+    """Return the shape of N nodes with L leaves of n_L nodes a pod."""
+    T = N // (L * n_L)
+    rest = N - T * L * n_L
+    Lr = rest // n_L
+    return Shape(n_L, L, T, Lr, rest - Lr * n_L)
+
+
+@njit(**INNER_KERNEL)
+def has_room(shape: Shape, most: Ints, pods: Ints, m3: int) -> bool:
+    """Return False if no placement has this shape, by the bounds of `leaves_in_pods`.
+
+    Invariant: at some nr positions all T + 1 pods have Lr + 1 leaves and spines for the remainder.
+    """
+    n_L, L, T, Lr, nr = shape
+    if T + (Lr > 0 or nr > 0) > m3 or most[n_L] < L or (T > 1 and pods[n_L, L] < T):
+        return False
+    return (Lr == 0 or pods[n_L, Lr] > T) and (nr == 0 or pods[nr, Lr + 1] > T)
+
+
+@njit(**INNER_KERNEL)
+def fits_in_pod(N: int, on_leaf: int, m2: int, most: Ints) -> bool:
+    """Return False if no pod has R leaves of A nodes and one of B < A."""
+    for A in range(min(N, on_leaf), 0, -1):
+        R, B = N // A, N % A
+        if R + (B > 0) > m2:
+            break
+        if (R == 1 or most[A] >= R) and (B == 0 or most[B] > R):
+            return True
+    return False
+
+
+@njit(**INNER_KERNEL)
+def fits_over_pods(N: int, least: int, tree: Tree, most: Ints, pods: Ints) -> bool:
+    """Return False if there is room for no shape of ``least`` nodes a leaf or more."""
+    for n_L in range(tree.m1, least - 1, -1):
+        for L in range(1, min(tree.m2, N // n_L) + 1):
+            if has_room(split(N, n_L, L), most, pods, tree.m3):
+                return True
+    return False
+
+
+@njit(**KERNEL)
+def mark_possible(
+    sizes: Ints, words: Ints, whole_leaves: bool, round_up: bool, out: NDArray[np.bool_]
+) -> None:
+    """Write for each number of nodes whether a placement may exist; False is certain.
+
+    A job over pods has leaves of A nodes and one of fewer; ``whole_leaves``: A = m1, and
+    ``round_up``: no other leaf. One in a pod has R leaves of A nodes and one of B < A.
     """
     tree = tree_of(words, True)
-    m1, m2 = tree.m1, tree.m2
-    in_pod = np.zeros(m1 + 1, dtype=np.int64)
-    in_all = np.zeros(m1 + 1, dtype=np.int64)
-    most = 0
+    most, pods = leaves_in_pods(tree)
+    in_pod = on_leaf = n_free = before = 0
     for leaf in range(len(tree.free)):
-        if leaf % m2 == 0:
-            in_pod[:] = 0
-        free = tree.free[leaf]
-        linked = min(free, popcount(tree.up[leaf]))
-        for A in range(1, free + 1):
-            in_pod[A] += 1
-            in_all[A] += linked >= A
-        if leaf % m2 == m2 - 1:
-            free_in_pod = tree.free[leaf - m2 + 1 : leaf + 1].sum()
-            for A in range(1, m1 + 1):
-                if in_pod[A] > 0:
-                    most = max(most, min(free_in_pod, in_pod[A] * A + A - 1))
-    for A in range(m1 if whole_leaves else 1, m1 + 1):
-        if in_all[A] > 0:
-            most = max(most, in_all[A] * A + A - 1)
-    return most
+        if leaf % tree.m2 == 0:
+            before = n_free
+        n_free += tree.free[leaf]
+        on_leaf = max(on_leaf, tree.free[leaf])
+        in_pod = max(in_pod, n_free - before)
+    for k in range(len(sizes)):
+        N = sizes[k]
+        out[k] = on_leaf >= N or (in_pod >= N and fits_in_pod(N, on_leaf, tree.m2, most))
+        if round_up:
+            N = (N + tree.m1 - 1) // tree.m1 * tree.m1
+        if n_free >= N and not out[k]:
+            least = tree.m1 if whole_leaves else 1
+            out[k] = fits_over_pods(N, least, tree, most, pods)
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
@@ -287,3 +370,21 @@ def write_shape(
             plan.spines[b] = rest
             b += 1
     return total + (1 if nr > 0 else 0), b
+
+
+@njit(**KERNEL)
+def open_cables(capacity: Ints, used: Ints, set_aside: Ints, need: int, words: Ints) -> None:
+    """Write which cables of a tree have ``need`` left both ways; a slower one, all of it."""
+    tree = tree_of(words, False)
+    for masks, width, above, below in (
+        (tree.up, tree.w2, tree.first[0], tree.first[1]),
+        (tree.spine, tree.w3, tree.first[2], tree.first[3]),
+    ):
+        for k in range(len(masks)):
+            mask = 0
+            for i in range(width):
+                a, b = above + k * width + i, below + k * width + i
+                up = capacity[a] - used[a] - set_aside[a] >= min(capacity[a], need)
+                down = capacity[b] - used[b] - set_aside[b] >= min(capacity[b], need)
+                mask |= (up and down) << i
+            masks[k] = mask

@@ -21,9 +21,12 @@ from alloc.fattree.kernels_bits import (
     Shape,
     Tree,
     Word,
+    has_room,
+    leaves_in_pods,
     lowest,
     plan_of,
     popcount,
+    split,
     tree_of,
     write_plan,
     write_shape,
@@ -259,23 +262,23 @@ def search_least(
         return a, b, False
     cut = a == CUT
     able = np.empty(m3, dtype=np.int64)
+    most, pods = leaves_in_pods(tree)
     for n_L in range(m1 - 1, 0, -1):
         able_leaves(n_L, m2, tree.free, tree.up, able)
         for L in range(min(m2, N // n_L), 0, -1):
-            T = N // (L * n_L)
-            rest = N - T * L * n_L
-            Lr = rest // n_L
-            nr = rest - Lr * n_L
-            if T + (1 if rest > 0 else 0) > m3:
+            shape = split(N, n_L, L)
+            if shape.T + (shape.Lr + shape.nr > 0) > m3:
                 break
-            if T == 1 and rest == 0:
+            if shape.T == 1 and shape.Lr + shape.nr == 0:
                 continue  # one pod: two-level, seen already
+            if not has_room(shape, most, pods, m3):
+                continue
             enough = 0
             for pod in range(m3):
                 enough += able[pod] >= L
-            if enough < T:
+            if enough < shape.T:
                 continue
-            a, b = search_shape(Shape(n_L, L, T, Lr, nr), tree, able, shape_budget, plan)
+            a, b = search_shape(shape, tree, able, shape_budget, plan)
             if a > 0:
                 return a, b, cut
             cut = cut or a == CUT

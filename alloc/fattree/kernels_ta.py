@@ -131,6 +131,35 @@ def select_pods(tree: Tree, leaf_size: int, per_pod: int, wanted: int, out: Ints
 
 
 @njit(**PLAIN_KERNEL)
+def mark_possible(
+    sizes: Ints,
+    leaf_size: int,
+    pod_size: int,
+    free: Flags,
+    leaf_free: Ints,
+    pod_free: Ints,
+    leaf_marks: Flags,
+    pod_marks: Flags,
+    out: Flags,
+) -> None:
+    """Write for each number of nodes whether a leaf, a pod or pods have them for its type."""
+    tree = Tree(free, leaf_free, pod_free, leaf_marks, pod_marks)
+    on_leaf = in_pod = in_pods = np.int64(0)
+    for leaf in range(len(leaf_free)):
+        on_leaf = max(on_leaf, leaf_free[leaf])
+    for pod in range(len(pod_free)):
+        n_usable = usable_in_pod(tree, pod_size // leaf_size, pod)
+        in_pod = max(in_pod, n_usable)
+        if not marked(pod_marks, pod):
+            in_pods += n_usable
+    for k in range(len(sizes)):
+        most = on_leaf
+        if sizes[k] > leaf_size:
+            most = in_pods if sizes[k] > pod_size else in_pod
+        out[k] = sizes[k] <= most
+
+
+@njit(**PLAIN_KERNEL)
 def select(
     wanted: int,
     leaf_size: int,

@@ -18,7 +18,8 @@ class LeastConstrained(LinkPolicy):
     jobs that span pods. Jigsaw's placements are tried first, then fewer and fewer nodes a leaf,
     leaves a pod falling. The number of placements is exponential; where the paper's program stops
     after 5 s, this one stops after `MAX_STEPS_A_SHAPE` steps for each shape, so that results do not
-    depend on the clock (`n_cut` counts the failed searches that met the bound).
+    depend on the clock (`n_cut` counts the failed searches that met the bound). A shape for which
+    leaves or pods are too few by count is not searched (`alloc.fattree.kernels_bits.has_room`).
     """
 
     name = "lc"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.fattree.kernels_bits import open_cables
 from alloc.fattree.lc import LeastConstrained
 from alloc.fattree.links import Masks
 from alloc.policy import Placement, Request
@@ -16,6 +17,8 @@ from netsim.topology import Topology
 
 MAX_LINK_SHARE = 0.8
 """Share of a link's bandwidth that jobs may be given in all (Smith and Lowenthal, 5.4.2)."""
+MAX_LEVELS = 16
+"""Needs for which a full queue's requests are ruled out at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +48,14 @@ class LeastConstrainedShared(LeastConstrained):
         super().__init__(topology, rng)
         bandwidth = topology.link_bandwidth_Bps * MAX_LINK_SHARE
         self._capacity: NDArray[np.int64] = np.floor(bandwidth).astype(np.int64)
+        self._most = int(self._capacity.max())
         self._used: NDArray[np.int64] = np.zeros(topology.n_links, dtype=np.int64)
         self._set_aside: NDArray[np.int64] = np.zeros(topology.n_links, dtype=np.int64)
         self._need = 0
         self._scratch_opened: dict[int, Masks] = {}
         """What `_open` returns on the present state, by need."""
+        self._levels: tuple[NDArray[np.float64], list[tuple[int, NDArray[np.intp]]]] | None = None
+        """The requests that `may_place` last had, by the need that it looks at."""
 
     def _set(self, masks: Masks, placement: Placement, on: bool, all_change: bool = False) -> int:
         """Update the nodes only: links are counted in bytes per second."""
@@ -62,20 +68,40 @@ class LeastConstrainedShared(LeastConstrained):
             return np.minimum(capacity, placement.bandwidth_Bps)
         return capacity
 
-    def _open(self) -> Masks:
+    def _whole_need(self, bandwidth_Bps: float | None) -> int:
+        """Return a need in bytes per second, at most what a link can give, as without a need."""
+        most = self._most
+        return most if bandwidth_Bps is None or bandwidth_Bps >= most else math.ceil(bandwidth_Bps)
+
+    def may_place(
+        self, n_nodes: NDArray[np.int64], bandwidth_Bps: NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
+        """Compare with the links that have enough left for the need, or for a lower one.
+
+        At most `MAX_LEVELS` needs are looked at: what rules out a need rules out a higher one.
+        """
+        if bandwidth_Bps is None:
+            return self._possible(n_nodes, self._open(self._whole_need(None)))
+        if self._levels is None or self._levels[0] is not bandwidth_Bps:
+            needs = np.unique(bandwidth_Bps)
+            step = -(-len(needs) // MAX_LEVELS)
+            level = np.searchsorted(needs[::step], bandwidth_Bps, side="right") - 1
+            kinds = [np.flatnonzero(level == k) for k in range(len(needs[::step]))]
+            whole = [self._whole_need(need) for need in needs[::step].tolist()]
+            self._levels = bandwidth_Bps, list(zip(whole, kinds, strict=True))
+        possible = np.zeros(len(n_nodes), dtype=np.bool_)
+        for need, kinds in self._levels[1]:
+            possible[kinds] = self._possible(n_nodes[kinds], self._open(need))
+        return possible
+
+    def _open(self, need: int | None = None) -> Masks:
         """Return free nodes, and cables with enough bandwidth left in both directions."""
-        if self._need in self._scratch_opened:
-            return self._scratch_opened[self._need]
-        s = self.topology.shape
-        room = self._capacity - self._used - self._set_aside
-        enough = room >= np.minimum(self._capacity, self._need)
-        up1, down1, up2, down2 = s.first_up1, s.first_down1, s.first_up2, s.first_down2
-        up = (enough[up1:down1] & enough[down1:up2]).reshape(s.n_leaves, s.w2)
-        spine = (enough[up2:down2] & enough[down2:]).reshape(s.n_l2, s.w3)
+        need = self._need if need is None else need
+        if need in self._scratch_opened:
+            return self._scratch_opened[need]
         masks = self._unheld.copy()
-        masks.up[:] = up @ (1 << np.arange(s.w2, dtype=np.int64))
-        masks.spine[:] = spine @ (1 << np.arange(s.w3, dtype=np.int64))
-        self._scratch_opened[self._need] = masks
+        open_cables(self._capacity, self._used, self._set_aside, need, masks.words)
+        self._scratch_opened[need] = masks
         return masks
 
     def allocate(self, request: Request) -> SharedPlacement | None:
@@ -85,9 +111,8 @@ class LeastConstrainedShared(LeastConstrained):
             raise NetcosimError(
                 f"job {request.job_id} needs bandwidth {wanted} bytes/s; it must be above 0"
             )
-        most = int(self._capacity.max())
         # The need of this request, only for the search; not part of the state.
-        self._need = most if wanted is None or wanted >= most else math.ceil(wanted)
+        self._need = self._whole_need(wanted)
         placement = super().allocate(request)
         need, self._need = self._need, 0
         if placement is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_bits import CUT, N_HEADER, most_nodes, set_bits
+from alloc.fattree.kernels_bits import CUT, N_HEADER, mark_possible, set_bits
 from alloc.nodes import check_request
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
@@ -38,7 +38,8 @@ class Masks(NamedTuple):
 
 def masks_in(words: NDArray[np.int64], n_leaves: int) -> Masks:
     """Return the masks in the words of a tree."""
-    return Masks(words, *np.split(words[N_HEADER:], [n_leaves, 2 * n_leaves]))
+    up, spine = N_HEADER + n_leaves, N_HEADER + 2 * n_leaves
+    return Masks(words, words[N_HEADER:up], words[up:spine], words[spine:])
 
 
 class LinkPolicy(Policy):
@@ -60,6 +61,8 @@ class LinkPolicy(Policy):
     holds_any = True
     _whole_leaves = True
     """Whether a job over pods has whole leaves but for one."""
+    _full_leaves: ClassVar[bool] = False
+    """Whether a job over pods is rounded up to whole leaves."""
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
@@ -108,10 +111,16 @@ class LinkPolicy(Policy):
         """Set or clear a placement's bits: see `alloc.fattree.kernels_bits.set_bits`."""
         return int(set_bits(placement.nodes, placement.links, on, all_change, masks.words))
 
-    def may_place(self, n_nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Compare sizes with `alloc.fattree.kernels_bits.most_nodes`."""
-        most = most_nodes(self._unheld.words, self._whole_leaves)
-        return np.asarray(n_nodes <= most, dtype=np.bool_)
+    def may_place(
+        self, n_nodes: NDArray[np.int64], bandwidth_Bps: NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
+        """Count leaves and pods by `alloc.fattree.kernels_bits.mark_possible`."""
+        return self._possible(n_nodes, self._unheld)
+
+    def _possible(self, n_nodes: NDArray[np.int64], masks: Masks) -> NDArray[np.bool_]:
+        possible = np.zeros(len(n_nodes), dtype=np.bool_)
+        mark_possible(n_nodes, masks.words, self._whole_leaves, self._full_leaves, possible)
+        return possible
 
     def allocate(self, request: Request) -> Placement | None:
         """Place a job (see `alloc.policy.Policy.allocate`)."""

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_ta import HELD, WIRED, flip, select
+from alloc.fattree.kernels_ta import HELD, WIRED, flip, mark_possible, select
 from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Placement, Request
 from netsim.topology import Topology
@@ -74,19 +74,17 @@ class TopologyAware(NodePolicy):
         )
         return self._scratch_nodes[:n].copy() if n else None
 
-    def may_place(self, n_nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def may_place(
+        self, n_nodes: NDArray[np.int64], bandwidth_Bps: NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
         """Compare sizes with the free nodes of a leaf, of a pod or of pods that their type may use.
 
         Subclasses may use fewer of these.
         """
-        leaf_size, pod_size = self._blocks
-        leaf_free, pod_free = self._counts
-        usable = np.where(self._leaf_marks.any(axis=0), 0, leaf_free)
-        in_pod = usable.reshape(len(pod_free), -1).sum(axis=1)
-        in_pods = in_pod[~self._pod_marks.any(axis=0)].sum()
-        most = np.where(n_nodes > pod_size, in_pods, in_pod.max())
-        most = np.where(n_nodes > leaf_size, most, leaf_free.max())
-        return np.asarray(n_nodes <= most, dtype=np.bool_)
+        possible = np.empty(len(n_nodes), dtype=np.bool_)
+        state = (self._free, *self._counts, self._leaf_marks, self._pod_marks)
+        mark_possible(n_nodes, *self._blocks, *state, possible)
+        return possible
 
     def allocate(self, request: Request) -> Placement | None:
         """Place a job (see `alloc.policy.Policy.allocate`)."""

@@ -397,6 +397,27 @@ def run_ready(a, mode):
         r = next_ready(a)
 
 
+@njit(**INNER_KERNEL)
+def fetch_timers(sc, timers, ranks, steps, links, channels, messages):
+    """Fetch, step by step, what the ranks will need that continue next.
+
+    A timer moves up in its heap, so that the rows of its rank have come when it is one of three.
+    """
+    for i in range(min(sc.n_timers, 7)):
+        r = np.int64(row_of(timers, i).key)
+        if r < 0:
+            continue
+        if i > 2:
+            prefetch(ranks, np.uint64(r))
+            continue
+        rank = row_of(ranks, r)
+        if i == 0:
+            prefetch(messages, np.uint64(row_of(steps, rank.step).first_send))
+        prefetch(steps, np.uint64(rank.step))
+        prefetch(links, np.uint64(rank.node))
+        prefetch(channels, np.uint64(rank.node << sc.vshift))
+
+
 @njit(**HOT_KERNEL)
 def rank_phase(a, mode, now):
     """Run phase 2 ("Order"): sends that have left, then ranks whose time has come, by number."""
@@ -406,6 +427,8 @@ def rank_phase(a, mode, now):
         r = timer.key
         heap_pop(a.timers, sc.n_timers)
         sc.n_timers -= 1
+        if sc.fetch_starts:
+            fetch_timers(sc, a.timers, a.ranks, a.steps, a.links, a.channels, a.messages)
         posting, sent = False, np.int64(-1)
         if r < 0:
             send_left(a, r + sc.n_streams)

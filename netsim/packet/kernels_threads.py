@@ -92,7 +92,7 @@ def run_window(border, x, in_parts, a, rt):
     if not finished:
         return NONE
     timer = row_of(a.timers, 0).tick if sc.n_timers > 0 else NONE
-    first = next_event(sc, a.links, a.packets, a.events, timer, last)
+    first = next_event(sc, a.links, a.channels, a.packets, a.events, timer, last)
     return min(first, row_of(border.boxes, own_box(border)).earliest)
 
 

@@ -264,7 +264,33 @@ def first_later(sc, ev):
 
 
 @njit(**INNER_KERNEL)
-def open_span(sc, links, packets, ev, span):
+def fetch_tries(sc, links, channels, packets, tries, first):
+    """Fetch, step by step, what the tries of a list will need; mostly it is the same until then."""
+    for step in range(4):
+        entry = first
+        while entry >= 0:
+            tried = row_of(tries, entry)
+            link = np.int64(tried.over)
+            entry = np.int64(tried.next)
+            if step == 0:
+                prefetch(links, np.uint64(link))
+                continue
+            waiting_vcs = np.uint64(row_of(links, link).waiting_vcs)
+            if waiting_vcs == 0 or link < sc.n_nodes:
+                continue
+            q = (link << sc.vshift) | low_bit(waiting_vcs)
+            if step == 1:
+                prefetch(channels, np.uint64(q))
+                continue
+            p = np.int64(row_of(channels, q).fifo_head)
+            if step == 2:
+                prefetch(packets, np.uint64(p))
+            else:
+                prefetch(channels, np.uint64(row_of(packets, p).holds))
+
+
+@njit(**INNER_KERNEL)
+def open_span(sc, links, channels, packets, ev, span):
     """Move what waits for a span into the fine wheel."""
     slot = span & (len(ev.later) - 1)
     waiting = row_of(ev.later, slot)
@@ -284,10 +310,11 @@ def open_span(sc, links, packets, ev, span):
         p = after
     sc.n_opened = n_opened
     entry = np.int64(waiting.entry)
+    if sc.fetch_starts:
+        fetch_tries(sc, links, channels, packets, ev.tries, entry)
     while entry >= 0:
         chained = row_of(ev.tries, entry)
         after = np.int64(chained.next)
-        prefetch(links, np.uint64(chained.over))
         put(ev, row_of(ev.wheel, mark(ev.occupied, begin + chained.fine)), TRIES, entry)
         sc.n_later -= 1
         entry = after
@@ -297,13 +324,13 @@ def open_span(sc, links, packets, ev, span):
 
 
 @njit(**INNER_KERNEL)
-def open_until(sc, links, packets, ev, horizon):
+def open_until(sc, links, channels, packets, ev, horizon):
     """Open all spans before ``horizon`` in the fine wheel."""
     while sc.n_later > 0:
         span = first_later(sc, ev)
         if span >= horizon:
             break
-        open_span(sc, links, packets, ev, span)
+        open_span(sc, links, channels, packets, ev, span)
         sc.horizon = span + 1  # where `first_later` begins to look
     sc.horizon = horizon
 
@@ -358,7 +385,7 @@ def collect(a, n, bucket):
 
 
 @njit(**HOT_KERNEL)
-def next_event(sc, links, packets, ev, first_timer, until):
+def next_event(sc, links, channels, packets, ev, first_timer, until):
     """Return the tick of the next event, all its events in the fine wheel; NONE for nothing.
 
     ``first_timer`` is the first tick at which a rank continues. A result beyond ``until`` may come
@@ -370,11 +397,11 @@ def next_event(sc, links, packets, ev, first_timer, until):
     opened = (now >> SPAN_BITS) + 2 <= sc.horizon
     if opened and now <= until and sc.n_far == 0:
         return now
-    return _next_event_elsewhere(sc, links, packets, ev, first_timer, until)
+    return _next_event_elsewhere(sc, links, channels, packets, ev, first_timer, until)
 
 
 @njit(**INNER_KERNEL)
-def _next_event_elsewhere(sc, links, packets, ev, first_timer, until):
+def _next_event_elsewhere(sc, links, channels, packets, ev, first_timer, until):
     """Return `next_event` where it is not just the next mark in the fine wheel."""
     while True:
         now = next_tick(ev.occupied, sc.now)
@@ -388,14 +415,14 @@ def _next_event_elsewhere(sc, links, packets, ev, first_timer, until):
             if begin > until and other > until:
                 return min(begin, other)
             if begin <= other:
-                open_until(sc, links, packets, ev, span + 1)
+                open_until(sc, links, channels, packets, ev, span + 1)
                 sc.now = begin
                 continue
         now = min(now, other)
         if now == NONE or now > until:
             return now
         if (now >> SPAN_BITS) + 2 > sc.horizon:
-            open_until(sc, links, packets, ev, (now >> SPAN_BITS) + 2)
+            open_until(sc, links, channels, packets, ev, (now >> SPAN_BITS) + 2)
         if sc.n_far > 0:
             bring_near(sc, ev)
         return now

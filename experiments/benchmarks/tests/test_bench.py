@@ -29,6 +29,7 @@ from experiments.benchmarks.table import line, rate_shown, report, seconds_shown
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
+from netsim.topologies.registry import make_topology
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tables"))
@@ -127,14 +128,24 @@ def test_a_load_is_what_its_line_says() -> None:
     assert empty()["hops"] <= 24
 
 
-@pytest.mark.parametrize("name", CONGESTED)
+@pytest.mark.parametrize("name", [name for name in CONGESTED if not name.startswith("sparse")])
 def test_congested_loads_are_near_saturation(name: str) -> None:
     """Packets stall, and more of them above the load at which a link is full."""
-    load = CONGESTED[name]
+    load = replace(CONGESTED[name], duration_s=200e-6)
     stalls = [
         replace(load, loaded=factor * load.loaded).prepare()()["stalls"] for factor in (1.0, 2.0)
     ]
     assert 0 < 1.5 * stalls[0] < stalls[1]
+
+
+def test_sparse_loads_leave_links_idle() -> None:
+    """A tenth of a node's bandwidth, 1,000 bytes a packet, at most five links a packet."""
+    load = replace(CONGESTED["sparse-1056"], duration_s=100e-6)
+    link_Bps = make_topology(load.family, load.parameters).link_bandwidth_Bps[0]
+    packets_sent = 1056 * 0.1 * link_Bps * load.duration_s / 1000
+    amounts = load.prepare()()
+    assert amounts["stalls"] == 0
+    assert 4 < amounts["hops"] / packets_sent < 5
 
 
 def test_loads_offer_what_their_lines_say() -> None:
@@ -146,9 +157,12 @@ def test_loads_offer_what_their_lines_say() -> None:
 
 
 def test_machines_are_as_large_as_their_names_say() -> None:
+    for nodes in (1056, 8192, 32768):
+        sparse = CONGESTED[f"sparse-{nodes}"]
+        assert make_topology(sparse.family, sparse.parameters).n_nodes == nodes
     for nodes in (72, 1056, 1458, 4160):
         load = packets.LOADS[str(nodes)]
-        topology = packets.make_topology(load.family, load.parameters)
+        topology = make_topology(load.family, load.parameters)
         assert topology.n_nodes == nodes
         assert load.n_jobs * load.job_nodes <= nodes
 

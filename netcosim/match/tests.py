@@ -17,12 +17,12 @@ from netcosim.match.machine import MatchMachine
 from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import MAX_PACKET_BYTES, PS_PER_S, PacketConfig
+from netsim.packet.model import MAX_PACKET_BYTES, PS_PER_S, PacketConfig, PacketResult
 from netsim.text_numbers import whole_number
 from netsim.topologies.gpu_cluster import GpuClusterShape
 from netsim.traffic import Program, Traffic, combine
 from patterns.bisection_pairing import bisection_pairing
-from patterns.build import build_program, join, make_messages
+from patterns.build import build_program, join, make_messages, waiting_for_sends
 from patterns.collectives.library import LIBRARY, Collective
 
 WINDOW = 64
@@ -92,22 +92,33 @@ def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -
 
 
 def _send(
-    machine: MatchMachine, parts: list[tuple[Program, NDArray[np.int64]]], **how: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Send programs of ranks on nodes; return when each rank and each program finished, in s."""
-    programs, nodes = [p for p, _ in parts], [n for _, n in parts]
+    machine: MatchMachine,
+    parts: list[tuple[Program, NDArray[np.int64]]],
+    reduced: float = 0.0,
+    **groups: Any,
+) -> PacketResult:
+    """Send programs of ranks on nodes, whose steps also wait for their own sends.
+
+    Parameters
+    ----------
+    reduced : float
+        See `MatchMachine.packets`.
+    groups : Any
+        Of `combine`.
+    """
+    programs, nodes = [waiting_for_sends(p) for p, _ in parts], [n for _, n in parts]
     n_messages = sum(p.n_messages for p in programs)
     if n_messages > MOST_MESSAGES * len(parts):
         raise NetcosimError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")
     most = min(PACKETS_OF_MESSAGE, max(2, MOST_PACKETS // max(1, n_messages)))
     largest = max(int(p.send_bytes.max(initial=1)) for p in programs)
-    packets = _coarse(machine.packets(how.pop("reduced", 0.0)), largest, most)
-    traffic: Traffic = combine(programs, nodes, start_s=how.pop("start_s", None))
+    packets = _coarse(machine.packets(reduced), largest, most)
+    traffic: Traffic = combine(programs, nodes, **groups)
     rng = np.random.default_rng(machine.seed)
-    result = simulate_packets(machine.routing, traffic, packets, rng, record_messages=False, **how)
+    result = simulate_packets(machine.routing, traffic, packets, rng)
     if result.end_ps <= 0:
         raise NetcosimError("all messages stay inside a node, where they take no time")
-    return result.rank_finish_ps / PS_PER_S, result.group_finish_ps / PS_PER_S
+    return result
 
 
 def _coarse(packets: PacketConfig, message_bytes: int, most: int) -> PacketConfig:
@@ -140,7 +151,7 @@ def _pairs(row: Row, mode: str, machine: MatchMachine) -> float:
     program = bisection_pairing(
         p, size, 1, rounds=ROUNDS, warmup_rounds=0, chunks=chunks, mode=mode
     )
-    finish, _ = _send(machine, [(program, placed[:p])])
+    finish = _send(machine, [(program, placed[:p])]).rank_finish_ps / PS_PER_S
     if mode == "ping-pong":
         return float(finish[: p // 2].mean()) / (2 * ROUNDS)
     messages = p // 2 * ROUNDS * chunks * (2 if mode == "both" else 1)
@@ -156,8 +167,9 @@ def _mpigraph(row: Row, machine: MatchMachine) -> float:
     for distance in distances:
         src = np.arange(p)
         one = make_messages(src, 0, (src + distance) % p, 0, row.bytes)
-        times.append(_send(machine, [(build_program(p, 1, join([one] * window)), placed)])[0])
-    seconds = np.concatenate(times)
+        program = build_program(p, 1, join([one] * window))
+        times.append(_send(machine, [(program, placed)]).rank_finish_ps)
+    seconds = np.concatenate(times) / PS_PER_S
     return window * row.bytes / float(seconds.max() if row.statistic == "min" else seconds.mean())
 
 
@@ -178,8 +190,8 @@ def _collective(
         raise NetcosimError(f"{len(messages):,} messages; at most {MOST_MESSAGES:,}")
     program = build_program(p, n_steps, messages)
     share = 0.0 if nccl else reduced_share(operation, name)
-    finish, group = _send(machine, [(program, placed)], reduced=share)
-    return one.named(p, size), float(finish.mean() if of_osu else group[0])
+    finish = _send(machine, [(program, placed)], share).rank_finish_ps / PS_PER_S
+    return one.named(p, size), float(finish.mean() if of_osu else finish.max())
 
 
 def reduced_share(operation: str, algorithm: str) -> float:

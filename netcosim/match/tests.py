@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netcosim.curve.collective import PACKETS_OF_MESSAGE
+from netcosim.curve.collective import MOST_PACKETS, packets_for
 from netcosim.match import gpcnet
 from netcosim.match.machine import MatchMachine
 from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import MAX_PACKET_BYTES, PS_PER_S, PacketConfig, PacketResult
+from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.text_numbers import whole_number
 from netsim.topologies.gpu_cluster import GpuClusterShape
 from netsim.traffic import Program, Traffic, combine
@@ -31,8 +31,8 @@ ROUNDS = 2
 MOST_DISTANCES = 8
 """Of mpiGraph's p - 1, evenly spread."""
 MOST_MESSAGES = 300_000
-MOST_PACKETS = 1 << 19
-"""Of a simulation: larger messages have larger packets."""
+RUN_PACKETS = 1 << 19
+"""Of a simulation: messages then have fewer and larger packets."""
 
 _LIBRARY_NAMES = re.compile(r"(_ompi|_mpich)$|^default-(?!default)")
 
@@ -110,24 +110,15 @@ def _send(
     n_messages = sum(p.n_messages for p in programs)
     if n_messages > MOST_MESSAGES * len(parts):
         raise NetcosimError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")
-    most = min(PACKETS_OF_MESSAGE, max(2, MOST_PACKETS // max(1, n_messages)))
+    most = min(MOST_PACKETS, max(2, RUN_PACKETS // max(1, n_messages)))
     largest = max(int(p.send_bytes.max(initial=1)) for p in programs)
-    packets = _coarse(machine.packets(reduced), largest, most)
+    packets = packets_for(machine.packets(reduced), largest, most)
     traffic: Traffic = combine(programs, nodes, **groups)
     rng = np.random.default_rng(machine.seed)
     result = simulate_packets(machine.routing, traffic, packets, rng)
     if result.end_ps <= 0:
         raise NetcosimError("all messages stay inside a node, where they take no time")
     return result
-
-
-def _coarse(packets: PacketConfig, message_bytes: int, most: int) -> PacketConfig:
-    """Return packets so large that a message has at most ``most``, and buffers that hold four."""
-    size = min(MAX_PACKET_BYTES, math.ceil(message_bytes / most))
-    if size <= packets.packet_bytes:
-        return packets
-    room = 4 * (size + packets.header_bytes)
-    return replace(packets, packet_bytes=size, buffer_bytes=max(packets.buffer_bytes, room))
 
 
 def _placed(row: Row, machine: MatchMachine) -> NDArray[np.int64]:

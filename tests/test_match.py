@@ -343,6 +343,24 @@ def test_a_fit_recovers_known_end_points_and_predicts_other_rows() -> None:
     assert max(abs(math.log(one.ratio)) for one in judged(before)) > 0.2
 
 
+def test_jitter_is_fitted_on_the_99_percent_of_a_pair(tmp_path: Path) -> None:
+    """A table has the mean of small messages and their 99 %, which one jitter must explain."""
+    true = machine(node_latency_s=730e-9, packet={"jitter_s": 300e-9})
+    one = row("osu_latency", 8)
+    mean, tail = (
+        match(replace(one, statistic=name), true).simulated for name in ("mean", "p99")
+    )
+    # of four exponential times, halved: 2 x 300 ns in the mean, 5.02 x 300 ns at the 99 %
+    assert mean == pytest.approx(2 * (0.3 + 0.3 + 0.73) + 0.1, rel=0.04)
+    assert tail - mean == pytest.approx((10.05 - 4) / 2 * 0.3, rel=0.3)
+    table = f"test,bytes,mean_us,p99_us\nosu_latency,8,{mean},{tail}\n"
+    _, fitted = fit(machine(), read_output(write(tmp_path, table)))
+    assert {one.parameter.name: one.after for one in fitted if one.after} == {
+        "NIC latency": pytest.approx(730e-9, rel=0.05),
+        "jitter of hosts": pytest.approx(300e-9, rel=0.05),
+    }
+
+
 def test_the_parameter_that_is_wrong_explains_the_difference() -> None:
     slow = machine(node_bandwidth_Bps=4 * 10**9)
     rows = [one for one in synthetic(slow) if one.bytes >= 65536]
@@ -351,9 +369,11 @@ def test_the_parameter_that_is_wrong_explains_the_difference() -> None:
     assert explained is not None
     assert explained[0].parameter.name == "NIC bandwidth"
     assert explained[0].after == pytest.approx(4e9, rel=0.02)
-    first, second = sentences(matched, [], explained)
+    first, second, worst = sentences(matched, [], explained)
     assert first.startswith("The machine takes 2.")
-    assert second.startswith("NIC bandwidth explains most: 4 GB/s instead of 10 GB/s")
+    assert "which NIC bandwidth explains most: 4 GB/s instead of 10 GB/s (median of" in first
+    assert second.startswith("With it, rows are off by a factor of 1.0")
+    assert worst.startswith("Worst: osu_")
 
 
 def test_another_parameter_explains_small_rows() -> None:
@@ -382,7 +402,7 @@ def test_the_command_writes_a_machine_file_and_a_page(
     assert main(["match", str(described), *files]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("The machine ")
-    assert "(median of 3 rows; worst: " in first
+    assert first.endswith(" (median of 3 rows).")
     options = ["--fit", "--output", "fit.toml", "--out", "new"]
     assert main(["match", str(described), *files, *options]) == 0
     assert capsys.readouterr().out.startswith("After the fit, the machine")

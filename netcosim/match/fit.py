@@ -41,6 +41,7 @@ class FitParameter:
     unit: str = "s"
     alike: tuple[str, ...] = ()
     below_wire: float | None = None
+    statistic: str = ""
 
 
 PARAMETERS = tuple(FitParameter(**entry) for entry in NAMES["fit"])
@@ -112,6 +113,7 @@ def _alike(before: float | None, after: float | None) -> bool:
 
 def _determining(parameter: FitParameter, rows: Sequence[Row], pairs: bool) -> list[Row]:
     """Return the rows that determine a parameter."""
+    rows = [row for row in rows if (row.statistic == "p99") == (parameter.statistic == "p99")]
     if pairs and parameter.tests:
         low, high = parameter.sizes
         of_pair = (row for row in rows if plain(row.test) in parameter.tests and row.ranks == 2)

@@ -133,7 +133,7 @@ def _values(
         start_s=[WARM_UP_S if beside else 0.0, *[0.0] * len(beside)],
         group_loops=[False, *[True] * len(beside)],
     )
-    each = _exchange_s(tested[0], result.message_post_ps, test.iterations * test.draws)
+    each = exchange_s(tested[0], result.message_post_ps, test.iterations * test.draws)
     if test.pattern == "all-reduce":
         return each
     if test.is_latency:
@@ -143,7 +143,7 @@ def _values(
     return rates
 
 
-def _exchange_s(
+def exchange_s(
     program: Program, post_ps: NDArray[np.int64], exchanges: int
 ) -> NDArray[np.float64]:
     """Return the time of each exchange of each rank but the last: from first send to first send.

@@ -347,9 +347,7 @@ def test_jitter_is_fitted_on_the_99_percent_of_a_pair(tmp_path: Path) -> None:
     """A table has the mean of small messages and their 99 %, which one jitter must explain."""
     true = machine(node_latency_s=730e-9, packet={"jitter_s": 300e-9})
     one = row("osu_latency", 8)
-    mean, tail = (
-        match(replace(one, statistic=name), true).simulated for name in ("mean", "p99")
-    )
+    mean, tail = (match(replace(one, statistic=name), true).simulated for name in ("mean", "p99"))
     # of four exponential times, halved: 2 x 300 ns in the mean, 5.02 x 300 ns at the 99 %
     assert mean == pytest.approx(2 * (0.3 + 0.3 + 0.73) + 0.1, rel=0.04)
     assert tail - mean == pytest.approx((10.05 - 4) / 2 * 0.3, rel=0.3)
@@ -359,6 +357,10 @@ def test_jitter_is_fitted_on_the_99_percent_of_a_pair(tmp_path: Path) -> None:
         "NIC latency": pytest.approx(730e-9, rel=0.05),
         "jitter of hosts": pytest.approx(300e-9, rel=0.05),
     }
+    # hosts alone do not explain a 99 % that leaves the network no time
+    table = f"test,bytes,mean_us,p99_us\nosu_latency,8,{mean},{8 * tail}\n"
+    _, fitted = fit(machine(), read_output(write(tmp_path, table)))
+    assert [one.parameter.name for one in fitted if one.after] == ["NIC latency"]
 
 
 def test_the_parameter_that_is_wrong_explains_the_difference() -> None:

@@ -111,9 +111,7 @@ def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Genera
     return start_s + shrink * result.end_ps / PS_PER_S
 
 
-def packets_for(
-    packets: PacketConfig, message_bytes: int, most: float = math.inf
-) -> PacketConfig:
+def packets_for(packets: PacketConfig, message_bytes: int, most: float = math.inf) -> PacketConfig:
     """Return packets so large that a message has `PACKETS_OF_MESSAGE` of them, if buffers allow.
 
     Parameters

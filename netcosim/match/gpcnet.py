@@ -143,9 +143,7 @@ def _values(
     return rates
 
 
-def exchange_s(
-    program: Program, post_ps: NDArray[np.int64], exchanges: int
-) -> NDArray[np.float64]:
+def exchange_s(program: Program, post_ps: NDArray[np.int64], exchanges: int) -> NDArray[np.float64]:
     """Return the time of each exchange of each rank but the last: from first send to first send.
 
     Parameters

@@ -33,7 +33,7 @@ SMALL = 4096
 QUANTILES = {"median": 0.5, "p99": 0.99}
 MOST_DISTANCES = 8
 """Of mpiGraph's p - 1, evenly spread."""
-MOST_MESSAGES = 300_000
+MOST_MESSAGES = 400_000
 RUN_PACKETS = 1 << 19
 """Of a simulation: messages then have fewer and larger packets."""
 

@@ -174,6 +174,11 @@ def build_program(
     )
 
 
+def waiting_for_sends(program: Program) -> Program:
+    """Return the program with every step also waiting for its rank's own sends."""
+    return replace(program, step_waits_sends=np.ones(program.n_steps, dtype=np.bool_))
+
+
 def _of_steps(values: NDArray[Any], per_rank: NDArray[np.int64], iterations: int) -> NDArray[Any]:
     """Repeat values for all steps, rank after rank, iteration after iteration."""
     once = int(per_rank.sum())

@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError, need_name
 from netsim.parameters import OneOf
 from netsim.traffic import Program
-from patterns.build import Messages, build_program, check_common, join, make_messages
+from patterns.build import (
+    Messages,
+    build_program,
+    check_common,
+    join,
+    make_messages,
+    waiting_for_sends,
+)
 from patterns.collectives.library import Collective
 from patterns.entry import Pattern
 
 RINGS = ("ring", "natural-ring", "ring-barrier")
-TESTS = (*RINGS, "all-reduce", "all-to-all", "incast", "get-broadcast")
+TESTS = (*RINGS, "all-reduce", "all-to-all", "incast", "put-incast", "get-broadcast")
 REQUEST_BYTES = 8
 
 
@@ -37,7 +44,9 @@ def gpcnet(
     neighbors; the ring is drawn for each slice, or natural (by node); with a barrier the slice
     synchronises after each exchange (dissemination). all-reduce is by recursive doubling.
     all-to-all sends ``message_bytes`` to each node. incast: the ranks of all nodes but the first
-    send to it and wait for an answer. get-broadcast: they request, and it sends to each.
+    send to it, each message as soon as the one before has left (``MPI_Send``). put-incast: each
+    waits for an answer of its own, which a stream of the first node's rank gives it. get-broadcast:
+    the same with a request, and data as the answer. Ranks wait for their own sends.
 
     Parameters
     ----------
@@ -62,20 +71,28 @@ def gpcnet(
             one = join([_exchange(order, message_bytes, window), *barrier])
             parts += [one.later(begin + i * (1 + len(barrier))) for i in range(iterations)]
             begin += iterations * (1 + len(barrier))
-        return build_program(n_ranks, begin, join(parts))
-    if test in ("incast", "get-broadcast"):
-        others, first = members[:, 1:], members[:, :1]
+        return waiting_for_sends(build_program(n_ranks, begin, join(parts)))
+    others, first = members[:, 1:], members[:, :1]
+    if test == "incast":
+        sends = make_messages(others, 0, first, 0, message_bytes)
+        return waiting_for_sends(build_program(n_ranks, 1, sends, iterations))
+    if test in ("put-incast", "get-broadcast"):
+        # Invariant: stream j of a first rank answers node j + 1 alone
+        streams = np.where(np.arange(n_ranks) < ranks_per_node, others.shape[1], 1)
+        stream_ptr = np.concatenate(([0], np.cumsum(streams)))
+        answering = stream_ptr[first] + np.arange(others.shape[1])
         sizes = (message_bytes, REQUEST_BYTES)
-        there, back = sizes if test == "incast" else sizes[::-1]
-        requests = make_messages(others, 0, first, 0, there)
-        answers = make_messages(first, 1, others, 0, back)
-        return build_program(n_ranks, 2, join([requests, answers]), iterations)
+        there, back = sizes if test == "put-incast" else sizes[::-1]
+        requests = make_messages(stream_ptr[others], 0, answering, 0, there)
+        answers = make_messages(answering, 1, stream_ptr[others], 0, back)
+        both = join([requests, answers])
+        return build_program(n_ranks, 2, both, iterations, stream_ptr=stream_ptr)
     if test == "all-reduce":
         collective, size = Collective("all-reduce", "recursive-doubling"), message_bytes
     else:
         collective, size = Collective(test, algorithm), message_bytes * members.shape[1]
     messages, n_steps = collective.messages(members, size)
-    return build_program(n_ranks, n_steps, messages, iterations)
+    return waiting_for_sends(build_program(n_ranks, n_steps, messages, iterations))
 
 
 def _exchange(order: NDArray[np.int64], message_bytes: int, window: int) -> Messages:

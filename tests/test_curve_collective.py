@@ -93,6 +93,9 @@ def test_larger_packets_hardly_change_the_time() -> None:
     assert packets_for(small, 64 << 20) == replace(small, packet_bytes=1 << 16)
     tight = PacketConfig(packet_bytes=4096, buffer_bytes=4096)
     assert packets_for(tight, 64 << 20) == tight
+    # at most 16 packets a message need wider buffers
+    wide = replace(small, packet_bytes=1 << 19, buffer_bytes=1 << 21)
+    assert packets_for(small, 8 << 20, 16) == wide
     times = []
     for packet_bytes in (4096, 16384):
         packet = PACKET | {"packet_bytes": packet_bytes}

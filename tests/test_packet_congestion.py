@@ -316,6 +316,38 @@ def test_what_is_in_flight_is_what_the_fluid_model_says(
     assert settled.mean() == pytest.approx(packets.congestion_threshold_bytes, rel=0.2)
 
 
+@pytest.mark.parametrize("senders", [8, 24])
+def test_dcqcn_keeps_the_queue_of_its_published_fluid_model(senders: int) -> None:
+    """The fixed point of Zhu et al., "ECN or Delay" (CoNEXT 2016), section 3: a share p of marks.
+
+    p^3 = R_AI N^2 / (T C^2) (1/B + N/(T C))^2, where p is small, with C = 6.10e6 packets/s,
+    R_AI = C/1000, T = 55 us, B = 2441 packets. For N = 8 it is 0.0049, and 0.0207 for N = 24:
+    queues of 1.07 and 1.31 times the least that is marked, as p rises to 0.2 at 4 times as much.
+    Probes of 64 bytes wait as long as the queue takes; the first half of 40 ms is left out.
+    """
+    packets = replace(
+        FABRIC, congestion_control="dcqcn", buffer_bytes=1 << 24, router_latency_s=0.0
+    )
+    c = BANDWIDTH_BPS / packets.packet_bytes
+    of_rate, of_bytes = senders / (55e-6 * c), packets.packet_bytes / 10e6
+    p = ((c / 1000) * senders**2 / (55e-6 * c**2) * (of_bytes + of_rate) ** 2) ** (1 / 3)
+    assert p == pytest.approx({8: 0.0049, 24: 0.0207}[senders], abs=1e-4)
+    expected_bytes = packets.congestion_threshold_bytes * (1 + 3 * p / 0.2)
+
+    end_us, every_us = 40_000, 20
+    size = BANDWIDTH_BPS // 20 // senders
+    probes = [Step([To(0, 64)], start_ps=t * US) for t in range(0, end_us, every_us)]
+    sends = traffic([Step()], *[[Step([To(0, size)])]] * senders, probes)
+    routing = line([0] * (senders + 2), node_latency_ps=0, node_Bps=BANDWIDTH_BPS)
+    done = simulate_packets(
+        routing, sends, packets, np.random.default_rng(1), until_s=end_us * 1e-6
+    )
+    late = slice(-len(probes) // 2, -1)
+    waits_s = (done.message_finish_ps - done.message_post_ps)[late] / 1e12
+    assert waits_s.min() > 0
+    assert waits_s.mean() * BANDWIDTH_BPS == pytest.approx(expected_bytes, rel=0.2)
+
+
 @pytest.mark.parametrize("network", ["tree", "minimal", "ugal-l"])
 def test_traffic_without_an_incast_loses_nothing(network: str) -> None:
     """Permutations, shifts and all-to-alls: at most 2 %, also where the network limits."""

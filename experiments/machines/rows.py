@@ -49,7 +49,9 @@ def points(options: Options) -> list[dict[str, Any]]:
     return [
         {
             "study": "machines",
-            "machine": input_file(str(files("experiments").joinpath(*_place(name)))),
+            "machine": input_file(
+                str(files("experiments").joinpath("machines", "machines", f"{name}.toml"))
+            ),
             "name": name,
             "files": [
                 input_file(folder / file)
@@ -61,10 +63,6 @@ def points(options: Options) -> list[dict[str, Any]]:
         }
         for name in names
     ]
-
-
-def _place(name: str) -> tuple[str, str, str]:
-    return "machines", "machines", f"{name}.toml"
 
 
 def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:

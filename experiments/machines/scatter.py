@@ -64,11 +64,14 @@ def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
         jobs = [row for row in csv.DictReader(file) if all(row[k] == v for k, v in where)]
     topology = make_topology(content["family"], content["parameters"])
     levels = hierarchy_of(topology)
-    group_of, leaf_of = (levels.domain[levels.levels.index(name)] for name in _levels(levels))
+    group_of, leaf_of = levels.domain[levels.levels.index("group")], levels.domain[-1]
     sizes = np.array([int(job["nodes"]) for job in jobs])
     fewest = [-(-sizes // int(np.bincount(of).max())) for of in (group_of, leaf_of)]
     if content["policy"] == SITE:
-        spans = [[int(job[content[key]]) for job in jobs] if content[key] else [] for key in _SPANS]
+        spans = [
+            [int(job[content[key]]) for job in jobs] if content[key] else []
+            for key in ("groups", "leaves")
+        ]
     else:
         spans = _placed(content, topology, sizes, (group_of, leaf_of))
     return {
@@ -86,14 +89,6 @@ def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     }
 
 
-_SPANS = ("groups", "leaves")
-
-
-def _levels(levels: Any) -> tuple[str, str]:
-    names = levels.levels
-    return ("group", names[-1])
-
-
 def _placed(
     content: Mapping[str, Any], topology: Any, sizes: Any, of: tuple[Any, Any]
 ) -> list[list[int]]:
@@ -104,19 +99,14 @@ def _placed(
     busy, most = 0, BUSY * topology.n_nodes
     for i in rng.permutation(len(sizes)).tolist():
         size = int(sizes[i])
-        placement = None
-        while placement is None and (running or busy == 0):
-            while running and busy + size > most:
-                ended = running.pop(int(rng.integers(len(running))))
-                busy -= len(ended.nodes)
-                policy.release(ended)
-            placement = policy.allocate(Request(job_id=i, n_nodes=size))
-            if placement is None:
-                if not running:
-                    break
-                ended = running.pop(int(rng.integers(len(running))))
-                busy -= len(ended.nodes)
-                policy.release(ended)
+        while (
+            placement := None
+            if running and busy + size > most
+            else policy.allocate(Request(job_id=i, n_nodes=size))
+        ) is None and running:
+            ended = running.pop(int(rng.integers(len(running))))
+            busy -= len(ended.nodes)
+            policy.release(ended)
         if placement is None:
             continue
         running.append(placement)

@@ -111,8 +111,19 @@ def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Genera
     return start_s + shrink * result.end_ps / PS_PER_S
 
 
-def packets_for(packets: PacketConfig, message_bytes: int) -> PacketConfig:
-    """Return packets so large that a message has `PACKETS_OF_MESSAGE` of them, if buffers allow."""
-    most = packets.buffer_bytes // PACKETS_OF_BUFFER - packets.header_bytes
-    size = min(MAX_PACKET_BYTES, most, math.ceil(message_bytes / PACKETS_OF_MESSAGE))
-    return replace(packets, packet_bytes=max(packets.packet_bytes, size))
+def packets_for(packets: PacketConfig, message_bytes: int, most: float = math.inf) -> PacketConfig:
+    """Return packets so large that a message has `PACKETS_OF_MESSAGE` of them, if buffers allow.
+
+    Parameters
+    ----------
+    most : float
+        Packets of a message. Where that needs larger ones than buffers allow, buffers are wider.
+    """
+    header = packets.header_bytes
+    allowed = packets.buffer_bytes // PACKETS_OF_BUFFER - header
+    wanted = min(allowed, math.ceil(message_bytes / PACKETS_OF_MESSAGE))
+    wanted = min(MAX_PACKET_BYTES, max(wanted, math.ceil(message_bytes / most)))
+    if wanted <= packets.packet_bytes:
+        return packets
+    room = max(packets.buffer_bytes, PACKETS_OF_BUFFER * (wanted + header))
+    return replace(packets, packet_bytes=wanted, buffer_bytes=room)

@@ -23,7 +23,7 @@ SETTLED = 0.002
 EXCHANGES = ("recursivedoubling", "recursivehalving", "rabenseifner", "ring", "neighbor")
 FEW_NODES, MOST_ROWS = 64, 8
 """Exchanges that a parameter is fitted on: of at most so many nodes, if there are any."""
-SWITCH = "message-size switch"
+SWITCH, LATENCY = "message-size switch", "NIC latency"
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class FitParameter:
     unit: str = "s"
     alike: tuple[str, ...] = ()
     below_wire: float | None = None
+    statistic: str = ""
 
 
 PARAMETERS = tuple(FitParameter(**entry) for entry in NAMES["fit"])
@@ -82,7 +83,7 @@ def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[
         if path is not None and determining:
             chosen.append((parameter, path, determining))
     first = {path: _value(machine, path) for _, path, _ in chosen}
-    values = dict(first)
+    described, values = machine, dict(first)
     for _ in range(ROUNDS):
         last = dict(values)
         for parameter, path, determining in chosen:
@@ -91,6 +92,11 @@ def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[
             machine = _with(machine, parameter, path, values[path])
         if all(_alike(last[path], values[path]) for path in values):
             break
+    if any(parameter.statistic and values[path] for parameter, path, _ in chosen) and any(
+        parameter.name == LATENCY and not values[path] for parameter, path, _ in chosen
+    ):
+        # jitter that leaves no time for the network is not what makes the 99 %
+        return fit(described, [row for row in rows if row.statistic != "p99"])
     return machine, [
         Fitted(parameter, path, first[path], values[path], tuple(determining))
         for parameter, path, determining in chosen
@@ -112,6 +118,7 @@ def _alike(before: float | None, after: float | None) -> bool:
 
 def _determining(parameter: FitParameter, rows: Sequence[Row], pairs: bool) -> list[Row]:
     """Return the rows that determine a parameter."""
+    rows = [row for row in rows if (row.statistic == "p99") == (parameter.statistic == "p99")]
     if pairs and parameter.tests:
         low, high = parameter.sizes
         of_pair = (row for row in rows if plain(row.test) in parameter.tests and row.ranks == 2)

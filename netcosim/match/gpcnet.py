@@ -13,20 +13,19 @@ from numpy.typing import NDArray
 from netcosim.match.machine import MatchMachine
 from netcosim.match.rows import NAMES, Row
 from netsim.errors import NetcosimError
+from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.traffic import Program
 from patterns.gpcnet import gpcnet
 
 CONGESTING_SHARE = 0.8
-CONGESTORS = ("all-to-all", "incast", "incast", "get-broadcast")
-"""All-to-all, two-sided and put incast, get broadcast; they keep one message outstanding."""
-CONGESTOR_BYTES = 4096
+CONGESTORS = ("all-to-all", "incast", "put-incast", "get-broadcast")
+CONGESTOR_BYTES, CONGESTOR_ITERATIONS = 4096, 32
 DRAWS = 4
 """Random rings of a test (GPCNeT draws 30)."""
-WARM_UP_S = 20e-6
-"""Congestors run so long before a test begins."""
+WARM_UP_S = 500e-6
+"""Congestors run so long before a test begins: what they start with has left the network."""
 
-Sender = Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]
-Programs = list[tuple[Program, NDArray[np.int64]]]
+Sender = Callable[..., PacketResult]
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,8 @@ class GpcnetTest:
     """Either "isolated", "congested" or "impact"."""
     pattern: str
     window: int = 1
-    iterations: int = 1
+    iterations: int = 2
+    """Exchanges of a ring; the last of all is not measured."""
 
     @property
     def algorithm(self) -> str:
@@ -112,21 +112,28 @@ def _values(
     per_node: int,
     congestors: list[NDArray[np.int64]],
 ) -> NDArray[np.float64]:
-    """Return the number of each rank in each drawn ring: s, or bytes/s."""
-    found = []
-    n_ranks, placed = len(nodes) * per_node, np.repeat(nodes, per_node)
-    for draw in range(test.draws):
-        rng = np.random.default_rng([machine.seed, draw])
-        how: dict[str, Any] = {"test": test.pattern, "ranks_per_node": per_node}
-        if test.pattern == "all-to-all":
-            how["algorithm"] = test.algorithm
-        program = gpcnet(n_ranks, row.bytes, test.iterations, rng, **how, window=test.window)
-        if congestors:
-            time_s = _beside(program, placed, congestors, per_node, machine, send)
-        else:
-            time_s = send(machine, [(program, placed)])[0]
-        found.append(time_s / test.iterations)
-    each = np.concatenate(found)
+    """Return the number of each rank in each exchange: s, or bytes/s."""
+    rng = np.random.default_rng(machine.seed)
+
+    def part(kind: str, size: int, nodes: NDArray[np.int64], n: int, **how: Any) -> Any:
+        p, given = len(nodes) * per_node, {"test": kind, "ranks_per_node": per_node}
+        return gpcnet(p, size, n, rng, **given, **how), np.repeat(nodes, per_node)
+
+    how: dict[str, Any] = {"window": test.window, "draws": test.draws}
+    if test.pattern == "all-to-all":
+        how["algorithm"] = test.algorithm
+    tested = part(test.pattern, row.bytes, nodes, test.iterations, **how)
+    beside = [
+        part(kind, CONGESTOR_BYTES, group, CONGESTOR_ITERATIONS)
+        for kind, group in zip(CONGESTORS, congestors, strict=bool(congestors))
+    ]
+    result = send(
+        machine,
+        [tested, *beside],
+        start_s=[WARM_UP_S if beside else 0.0, *[0.0] * len(beside)],
+        group_loops=[False, *[True] * len(beside)],
+    )
+    each = exchange_s(tested[0], result.message_post_ps, test.iterations * test.draws)
     if test.pattern == "all-reduce":
         return each
     if test.is_latency:
@@ -136,37 +143,16 @@ def _values(
     return rates
 
 
-def _beside(
-    program: Program,
-    placed: NDArray[np.int64],
-    congestors: list[NDArray[np.int64]],
-    per_node: int,
-    machine: MatchMachine,
-    send: Sender,
-) -> NDArray[np.float64]:
-    """Return the times of a test's ranks beside congestors that outlast it."""
-    until = WARM_UP_S + 2 * float(send(machine, [(program, placed)])[1][0])
-    rng = np.random.default_rng(machine.seed)
+def exchange_s(program: Program, post_ps: NDArray[np.int64], exchanges: int) -> NDArray[np.float64]:
+    """Return the time of each exchange of each rank but the last: from first send to first send.
 
-    def loads(iterations: list[int]) -> Programs:
-        return [
-            (
-                gpcnet(
-                    len(nodes) * per_node, CONGESTOR_BYTES, n, rng, test=kind,
-                    ranks_per_node=per_node,
-                ),
-                np.repeat(nodes, per_node),
-            )
-            for kind, nodes, n in zip(CONGESTORS, congestors, iterations, strict=True)
-        ]  # fmt: skip
-
-    alone_s = [float(send(machine, [one])[1][0]) for one in loads([1] * len(CONGESTORS))]
-    for _ in range(6):
-        parts = loads([math.ceil(until / one) + 1 for one in alone_s])
-        starts = np.array([WARM_UP_S, *[0.0] * len(parts)])
-        ranks, groups = send(machine, [(program, placed), *parts], start_s=starts, until_s=until)
-        if groups[0] >= 0:
-            times: NDArray[np.float64] = ranks[: len(placed)] - WARM_UP_S
-            return times
-        until *= 3
-    raise NetcosimError("gpcnet: the test does not end beside its congestors")
+    Parameters
+    ----------
+    post_ps : (n,) int64
+        Of the program's messages, which are the first.
+    """
+    steps = np.repeat(np.arange(program.n_steps), np.diff(program.send_ptr))
+    of_exchange = steps // (program.n_steps // (program.n_ranks * exchanges))
+    begin = np.full(program.n_ranks * exchanges, np.iinfo(np.int64).max)
+    np.minimum.at(begin, of_exchange, post_ps[: program.n_messages])
+    return np.diff(begin.reshape(-1, exchanges), axis=1).ravel() / PS_PER_S

@@ -41,25 +41,26 @@ def sentences(
     worst = rows[int(np.argmax(np.abs(np.log(times))))]
     subject = "After the fit, the machine" if fitted else "The machine"
     unused = " that the fit did not use" if fitted else ""
-    how = (
-        f"takes {middle:.2f} times as long as simulated"
-        if not 1 / NEAR <= middle <= NEAR
-        else f"is as described: it takes {middle:.2f} times as long as simulated"
-    )
+    near = "is as described: it " if 1 / NEAR <= middle <= NEAR else ""
+    how = f"{near}takes {middle:.2f} times as long as simulated"
+    after = []
+    if explained is not None and explained[2] < explained[1]:
+        one, before, better = explained
+        how += (
+            f", which {one.parameter.name} explains most: {format_value(one, one.after)} instead "
+            f"of {format_value(one, one.before)}"
+        )
+        after = [
+            f"With it, rows are off by a factor of {better:.2f} instead of {before:.2f} (median). "
+            "Add --fit to fit it."
+        ]
+    elif explained is not None:
+        how += ", which no parameter of the end points explains by itself"
     lines = [
-        f"{subject} {how} (median of {len(rows)} rows{unused}; worst: {worst.row.label}, "
-        f"{1 / worst.ratio:.2f} times)."
+        f"{subject} {how} (median of {len(rows)} rows{unused}).",
+        *after,
+        f"Worst: {worst.row.label}, {1 / worst.ratio:.2f} times.",
     ]
-    if explained is not None:
-        one, before, after = explained
-        if after < before:
-            lines.append(
-                f"{one.parameter.name} explains most: {format_value(one, one.after)} instead of "
-                f"{format_value(one, one.before)} takes rows from a factor of {before:.2f} off to "
-                f"{after:.2f} (median). Add --fit to fit it."
-            )
-        else:
-            lines.append("No parameter of the end points explains the difference by itself.")
     skipped = [one for one in matched if one.ratio != one.ratio]
     if skipped:
         reasons = dict.fromkeys(one.reason for one in skipped)

@@ -21,6 +21,7 @@ NAMES: Mapping[str, Any] = tomllib.loads(
 UNITS: Mapping[str, float] = NAMES["units"]
 LONGER_IS_SLOWER, PAIR_TESTS = NAMES["longer_is_slower"], NAMES["pair_tests"]
 _ALIASES, _WIDE = NAMES["columns"], NAMES["statistics"]
+_TAILS = NAMES["tails"]
 _OSU_NAME = re.compile(r"osu_[a-z_]+")
 
 
@@ -122,7 +123,7 @@ def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> li
         ranks = need_whole(at, "ranks", text("ranks"), 1) if text("ranks") else nodes * per_node
         size = text("bytes")
         n_bytes = need_whole(at, "bytes", size.removesuffix(".0") or "0")
-        rows.append(
+        one = _pair(
             Row(
                 _osu_name(text("test")) or (named[0] if named else ""),
                 text("algorithm"),
@@ -135,7 +136,11 @@ def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> li
                 at,
             )
         )
-    return [_pair(row) for row in rows]
+        rows.append(one)
+        tail = number_of(next((row[name] for name in _TAILS if name in row), ""))
+        if tail is not None and tail > 0 and plain(one.test) in PAIR_TESTS:
+            rows.append(replace(one, statistic="p99", value=tail))
+    return rows
 
 
 def _osu_name(test: str) -> str:

@@ -5,34 +5,37 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netcosim.curve.collective import PACKETS_OF_MESSAGE
+from netcosim.curve.collective import MOST_PACKETS, packets_for
 from netcosim.match import gpcnet
 from netcosim.match.machine import MatchMachine
 from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import MAX_PACKET_BYTES, PS_PER_S, PacketConfig
+from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.text_numbers import whole_number
 from netsim.topologies.gpu_cluster import GpuClusterShape
 from netsim.traffic import Program, Traffic, combine
 from patterns.bisection_pairing import bisection_pairing
-from patterns.build import build_program, join, make_messages
+from patterns.build import build_program, join, make_messages, waiting_for_sends
 from patterns.collectives.library import LIBRARY, Collective
 
 WINDOW = 64
 """Messages at once in OSU's bandwidth tests, their default."""
-ROUNDS = 2
+ROUNDS, RANDOM_ROUNDS = 2, 256
+"""Of pairs; more where hosts have jitter or the 99 % is wanted, up to `SMALL` bytes."""
+SMALL = 4096
+QUANTILES = {"median": 0.5, "p99": 0.99}
 MOST_DISTANCES = 8
 """Of mpiGraph's p - 1, evenly spread."""
-MOST_MESSAGES = 300_000
-MOST_PACKETS = 1 << 19
-"""Of a simulation: larger messages have larger packets."""
+MOST_MESSAGES = 400_000
+RUN_PACKETS = 1 << 19
+"""Of a simulation: messages then have fewer and larger packets."""
 
 _LIBRARY_NAMES = re.compile(r"(_ompi|_mpich)$|^default-(?!default)")
 
@@ -92,31 +95,33 @@ def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -
 
 
 def _send(
-    machine: MatchMachine, parts: list[tuple[Program, NDArray[np.int64]]], **how: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Send programs of ranks on nodes; return when each rank and each program finished, in s."""
-    programs, nodes = [p for p, _ in parts], [n for _, n in parts]
+    machine: MatchMachine,
+    parts: list[tuple[Program, NDArray[np.int64]]],
+    reduced: float = 0.0,
+    **groups: Any,
+) -> PacketResult:
+    """Send programs of ranks on nodes, whose steps also wait for their own sends.
+
+    Parameters
+    ----------
+    reduced : float
+        See `MatchMachine.packets`.
+    groups : Any
+        Of `combine`.
+    """
+    programs, nodes = [waiting_for_sends(p) for p, _ in parts], [n for _, n in parts]
     n_messages = sum(p.n_messages for p in programs)
     if n_messages > MOST_MESSAGES * len(parts):
         raise NetcosimError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")
-    most = min(PACKETS_OF_MESSAGE, max(2, MOST_PACKETS // max(1, n_messages)))
+    most = min(MOST_PACKETS, max(2, RUN_PACKETS // max(1, n_messages)))
     largest = max(int(p.send_bytes.max(initial=1)) for p in programs)
-    packets = _coarse(machine.packets(how.pop("reduced", 0.0)), largest, most)
-    traffic: Traffic = combine(programs, nodes, start_s=how.pop("start_s", None))
+    packets = packets_for(machine.packets(reduced), largest, most)
+    traffic: Traffic = combine(programs, nodes, **groups)
     rng = np.random.default_rng(machine.seed)
-    result = simulate_packets(machine.routing, traffic, packets, rng, record_messages=False, **how)
+    result = simulate_packets(machine.routing, traffic, packets, rng)
     if result.end_ps <= 0:
         raise NetcosimError("all messages stay inside a node, where they take no time")
-    return result.rank_finish_ps / PS_PER_S, result.group_finish_ps / PS_PER_S
-
-
-def _coarse(packets: PacketConfig, message_bytes: int, most: int) -> PacketConfig:
-    """Return packets so large that a message has at most ``most``, and buffers that hold four."""
-    size = min(MAX_PACKET_BYTES, math.ceil(message_bytes / most))
-    if size <= packets.packet_bytes:
-        return packets
-    room = 4 * (size + packets.header_bytes)
-    return replace(packets, packet_bytes=size, buffer_bytes=max(packets.buffer_bytes, room))
+    return result
 
 
 def _placed(row: Row, machine: MatchMachine) -> NDArray[np.int64]:
@@ -137,13 +142,21 @@ def _pairs(row: Row, mode: str, machine: MatchMachine) -> float:
     if p < 2:
         raise NetcosimError("one rank; a pair is needed")
     chunks = 1 if mode == "ping-pong" else WINDOW
+    if row.statistic == "p99" and (size > SMALL or mode != "ping-pong"):
+        raise NetcosimError(f"the 99 % is simulated of latencies up to {SMALL} B")
+    random = size <= SMALL and (row.statistic == "p99" or machine.packets().jitter_s > 0)
+    rounds = RANDOM_ROUNDS if random else ROUNDS
     program = bisection_pairing(
-        p, size, 1, rounds=ROUNDS, warmup_rounds=0, chunks=chunks, mode=mode
+        p, size, 1, rounds=rounds, warmup_rounds=0, chunks=chunks, mode=mode
     )
-    finish, _ = _send(machine, [(program, placed[:p])])
+    result = _send(machine, [(program, placed[:p])])
+    if random and mode == "ping-pong" and row.statistic in QUANTILES:
+        each_s = gpcnet.exchange_s(program, result.message_post_ps, rounds)
+        return float(np.quantile(each_s, QUANTILES[row.statistic])) / 2
+    finish = result.rank_finish_ps / PS_PER_S
     if mode == "ping-pong":
-        return float(finish[: p // 2].mean()) / (2 * ROUNDS)
-    messages = p // 2 * ROUNDS * chunks * (2 if mode == "both" else 1)
+        return float(finish[: p // 2].mean()) / (2 * rounds)
+    messages = p // 2 * rounds * chunks * (2 if mode == "both" else 1)
     rate = messages / float(finish.max())
     return rate if row.unit == "1/s" else rate * size
 
@@ -156,8 +169,9 @@ def _mpigraph(row: Row, machine: MatchMachine) -> float:
     for distance in distances:
         src = np.arange(p)
         one = make_messages(src, 0, (src + distance) % p, 0, row.bytes)
-        times.append(_send(machine, [(build_program(p, 1, join([one] * window)), placed)])[0])
-    seconds = np.concatenate(times)
+        program = build_program(p, 1, join([one] * window))
+        times.append(_send(machine, [(program, placed)]).rank_finish_ps)
+    seconds = np.concatenate(times) / PS_PER_S
     return window * row.bytes / float(seconds.max() if row.statistic == "min" else seconds.mean())
 
 
@@ -178,8 +192,8 @@ def _collective(
         raise NetcosimError(f"{len(messages):,} messages; at most {MOST_MESSAGES:,}")
     program = build_program(p, n_steps, messages)
     share = 0.0 if nccl else reduced_share(operation, name)
-    finish, group = _send(machine, [(program, placed)], reduced=share)
-    return one.named(p, size), float(finish.mean() if of_osu else group[0])
+    finish = _send(machine, [(program, placed)], share).rank_finish_ps / PS_PER_S
+    return one.named(p, size), float(finish.mean() if of_osu else finish.max())
 
 
 def reduced_share(operation: str, algorithm: str) -> float:

@@ -215,31 +215,35 @@ class PacketConfig:
     ] = DELIVERIES[0]
     congestion_control: Annotated[
         str,
-        "credits alone, as InfiniBand without control; endpoint-pairs: a congested link slows down "
-        "each flow over it to its share, as Slingshot is described",
+        "credits alone, as InfiniBand without control; endpoint-pairs: a congested destination "
+        "slows down each sender to its share, as Slingshot is described; dcqcn: marks and rates, "
+        "as lossless Ethernet",
         NamesIn(CONGESTION_CONTROLS),
     ] = CONGESTION_CONTROLS[0]
     congestion_threshold_bytes: Annotated[
         int,
-        "bytes that may wait for a router's link: what endpoint-pairs keeps there",
+        "bytes in flight to a congested destination that endpoint-pairs keeps; least queue of a "
+        "link that dcqcn marks",
         Gt(0),
         Example("64 KiB", _CONGESTION),
     ] = 131072
     congestion_delay_s: Annotated[
         float,
-        "from a packet that joins a queue until its source is notified",
+        "from a packet that arrives (endpoint-pairs) or is marked (dcqcn) until its source knows",
         Ge(0),
         Example("2 us", _CONGESTION),
     ] = 1e-6
     congestion_interval_s: Annotated[
         float | None,
-        "between changes of a link's share under endpoint-pairs (2 us)",
+        "between changes of a destination's share under endpoint-pairs (2 us), or marks of a flow "
+        "that count under dcqcn (50 us)",
         Gt(0),
         Example("4 us", _CONGESTION),
     ] = None
     congestion_recovery_s: Annotated[
         float | None,
-        "time without a signal after which a flow is twice as fast under endpoint-pairs (20 us)",
+        "time without a signal after which a flow is twice as fast under endpoint-pairs (20 us); "
+        "timer of dcqcn (55 us)",
         Gt(0),
         Example("10 us", _CONGESTION),
     ] = None

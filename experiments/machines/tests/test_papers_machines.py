@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from experiments.kit.data import read_data
-from experiments.machines import rows, scatter
+from experiments.machines import controls, rows, scatter
 from experiments.machines.paper import PAPER
-from netcosim.match.machine import load_match
+from netcosim.match.machine import load_match, match_from
 from netcosim.match.rows import Row
 from netcosim.reproduce.paper import Options
 from netsim.errors import NetcosimError
@@ -109,6 +109,27 @@ def test_the_nearest_policy_is_the_least_factor_off() -> None:
     assert found["groups_factor_off"].tolist() == pytest.approx([2**0.5, 2.0])
 
 
+def test_each_network_of_the_controls_has_room_for_the_load_test() -> None:
+    points = controls.points(Options())
+    assert {one["control"] for one in points} == {"credits", "endpoint-pairs", "dcqcn"}
+    for one in points[::3]:
+        nodes = match_from({"machine": one["machine"]}).topology.n_nodes
+        assert nodes >= 5 * one["testing"] - 3
+
+
+def test_controls_are_side_by_side() -> None:
+    """An impact of 40 without control, 1.6 with it: above 1.5 in the mean, below 3 at the 99 %."""
+    lines = [
+        {"network": "n", "control": control, "test": "lat", "statistic": name, "impact": impact}
+        for control, impact in (("credits", 40.0), ("endpoint-pairs", 1.6))
+        for name in ("mean", "p99")
+    ]
+    found = controls.analyse({"impacts": pd.DataFrame(lines)}, Options())
+    assert found.tables["controls"]["credits"].tolist() == [40.0, 40.0]
+    assert found.tables["controls"]["endpoint-pairs"].tolist() == [1.6, 1.6]
+    assert found.claims["verdict"].tolist() == ["differs", "holds"]
+
+
 def table(name: str) -> list[dict[str, str]]:
     with (FOLDER / "tables" / f"{name}.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -122,6 +143,10 @@ def test_the_page_has_the_stored_medians() -> None:
             for key in ("median_large", "median_small")
         ]
         assert f"| {line['machine']} | {line['judged']} | {cells[0]} | {cells[1]} |" in page
+    for line in table("controls"):
+        if line["test"] == "lat":
+            cells = [f"{float(line[one]):.3g}" for one in ("credits", "endpoint-pairs", "dcqcn")]
+            assert f"| {line['network']}, {line['statistic']} | {' | '.join(cells)} |" in page
     for line in table("nearest"):
         if line["policy"] in ("longest-idle", "random"):
             assert f"{float(line['groups_over_fewest']):.2f}" in page

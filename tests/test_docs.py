@@ -122,7 +122,14 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     assert "and mean waits by 49 % (15 to 70)." in readme
 
 
-def test_the_readme_counts_the_machines() -> None:
+def test_the_readme_counts_what_is_registered_and_is_short() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [count] = re.findall(r"(\d+) \[machine presets\]", readme)
-    assert int(count) == len(entries("machines"))
+    for kind, words in (
+        ("machines", r"(\d+) \[machine presets\]"),
+        ("patterns", r"\| patterns \| (\d+):"),
+        ("policies", r"\| placement \| (\d+) policies"),
+        ("orders", r"\| queue \| (\d+) orders"),
+    ):
+        [count] = re.findall(words, readme)
+        assert int(count) == len(entries(kind)), kind
+    assert len(readme.split()) <= 700

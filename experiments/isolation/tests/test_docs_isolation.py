@@ -18,6 +18,7 @@ from experiments.isolation.stretches import LOGS, STUDY
 AT_ONCE = "all at once"
 FOLDER = Path(__file__).resolve().parents[1]
 ROOT, TABLES = FOLDER.parents[1], FOLDER / "tables"
+PAPERS_OWN = FOLDER.parent / "routers" / "tables" / "level-spread-used-credits.csv"
 PAGES = {
     "README": "",
     "dragonfly": "spread",
@@ -40,7 +41,7 @@ def tables(begins: str | tuple[str, ...]) -> list[pd.DataFrame]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_interval_is_stored(name: str) -> None:
-    found = tables(PAGES[name])
+    found = [*tables(PAGES[name]), pd.read_csv(PAPERS_OWN)]
     told = TOLD.findall(page(name))
     assert told
     stored = {digits: known(found, digits) for digits in range(4)}
@@ -286,16 +287,6 @@ def test_live_queues_beside_what_is_foretold() -> None:
     assert f"{open_['sum']} of the {open_['size']} that are not significant" in text
     clear = live[live["verdict"].ne("not significant") & ~live["same_sign"]]
     assert clear.empty == ("none is significant on the other side" in text)
-
-
-def test_the_readme_has_numbers_of_the_cells() -> None:
-    gain = cell_table("gain")
-    gain = gain[is_usual(gain)]
-    mine = gain[gain["log"].eq("kth-sp2") & gain["share"].eq(0.3) & gain["load"].eq(AT_ONCE)]
-    by_placement = mine.set_index("placement")["by_node"]
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"{by_placement['random']:.1f} % shorter than on random nodes" in text
-    assert f"{by_placement['baseline']:.1f} % shorter than on the lowest free ones" in text
 
 
 def test_the_table_of_speed_ups_is_one() -> None:

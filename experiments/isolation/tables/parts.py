@@ -1,0 +1,37 @@
+"""Write ``cells-parts.csv``: how much of the gain is less interference, and how much other nodes.
+
+    python experiments/isolation/tables/parts.py FOLDER
+
+Jigsaw's cells with static routing at a share of 0.3, all jobs at once; FOLDER has the job logs.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.isolation import cells
+from experiments.isolation.stretches import FAT_TREES, stretches_of
+from netcosim.reproduce.paper import Options
+
+TABLE = Path(__file__).with_name("cells-parts.csv")
+LOGS = ("kth-sp2", "thunder")
+
+
+def table(options: Options, logs: tuple[str, ...] = LOGS) -> pd.DataFrame:
+    """Return the parts of the gain of Jigsaw by log and placement before."""
+    usual = {name: levels[0] for name, levels in cells.USUAL.items()}
+    found = []
+    for log, these in stretches_of(FAT_TREES, options):
+        for placement in cells.USUAL["placement"] if log in logs else ():
+            cell = cells.Designed({**usual, "placement": placement}, ("jigsaw",), False, ())
+            for point in cells.packet_points(FAT_TREES, log, these, cell, options.seed):
+                pairs = pd.DataFrame(cells.tables_of(point)["pairs"]).assign(**point["labels"])
+                found.append(pairs)
+    return cells.parts(pd.concat(found)).round(4)
+
+
+if __name__ == "__main__":
+    table(Options(settings={"logs": sys.argv[1]})).to_csv(TABLE, index=False, lineterminator="\n")

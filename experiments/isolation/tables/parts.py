@@ -2,7 +2,8 @@
 
     python experiments/isolation/tables/parts.py FOLDER
 
-Jigsaw's cells with static routing at a share of 0.3, all jobs at once; FOLDER has the job logs.
+Jigsaw's cells with static routing at a share of 0.3, all jobs at once, and the one of random nodes
+with ranks numbered by node; FOLDER has the job logs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from netcosim.reproduce.paper import Options
 
 TABLE = Path(__file__).with_name("cells-parts.csv")
 LOGS = ("kth-sp2", "thunder")
+BEFORE = (("random", "static"), ("baseline", "static"), ("random", "sorted ranks"))
+"""Placement and network; on random nodes of the first ranks are in random order, too."""
 
 
 def table(options: Options, logs: tuple[str, ...] = LOGS) -> pd.DataFrame:
@@ -25,8 +28,9 @@ def table(options: Options, logs: tuple[str, ...] = LOGS) -> pd.DataFrame:
     usual = {name: levels[0] for name, levels in cells.USUAL.items()}
     found = []
     for log, these in stretches_of(FAT_TREES, options):
-        for placement in cells.USUAL["placement"] if log in logs else ():
-            cell = cells.Designed({**usual, "placement": placement}, ("jigsaw",), False, ())
+        for placement, network in BEFORE if log in logs else ():
+            levels = {**usual, "placement": placement, "network": network}
+            cell = cells.Designed(levels, ("jigsaw",), False, ())
             for point in cells.packet_points(FAT_TREES, log, these, cell, options.seed):
                 pairs = pd.DataFrame(cells.tables_of(point)["pairs"]).assign(**point["labels"])
                 found.append(pairs)

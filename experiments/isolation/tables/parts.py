@@ -18,7 +18,7 @@ from experiments.isolation.stretches import FAT_TREES, stretches_of
 from netcosim.reproduce.paper import Options
 
 TABLE = Path(__file__).with_name("cells-parts.csv")
-LOGS = ("kth-sp2", "thunder")
+LOGS = ("kth-sp2",)
 BEFORE = (("random", "static"), ("baseline", "static"), ("random", "sorted ranks"))
 """Placement and network; on random nodes of the first ranks are in random order, too."""
 

@@ -87,6 +87,23 @@ def test_the_queue_is_side_by_side_with_run_times() -> None:
     assert counts in " ".join(text.split())
 
 
+def test_the_parts_of_a_gain_are_stored_and_add_up_to_it() -> None:
+    table = pd.read_csv(TABLES / "cells-parts.csv")
+    assert (table["gain"] - table["interference"] - table["locality"]).abs().max() < 1e-3
+    keys = ["log", "placement", "network", "drive", "share", "load"]
+    both = table.merge(cell_table("gain"), on=keys)
+    assert len(both) == 2  # sorted ranks are in this table only
+    assert both["gain"].tolist() == pytest.approx(both["by_node"].tolist(), rel=1e-3)
+    text = page("README")
+    for row in table.to_dict("records"):
+        found = [
+            one(row, name, 1, f"{name}_low", f"{name}_high")
+            for name in ("gain", "interference", "locality")
+        ]
+        assert f"| `{row['placement']}` | " in text
+        assert f" | {' | '.join(found)} |" in text
+
+
 def rows_of(text: str, *first: str) -> list[list[str]]:
     """Cells of the lines of tables whose first cells are these."""
     cells = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines()]

@@ -91,7 +91,14 @@ def test_commands_named_in_pages_exist() -> None:
             assert command in known, f"{page.name}: netcosim {command}"
 
 
-def test_the_readme_counts_the_machines() -> None:
+def test_the_readme_counts_what_is_registered_and_is_short() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [count] = re.findall(r"(\d+) \[machine presets\]", readme)
-    assert int(count) == len(entries("machines"))
+    for kind, words in (
+        ("machines", r"(\d+) \[machine presets\]"),
+        ("patterns", r"\| patterns \| (\d+):"),
+        ("policies", r"\| placement \| (\d+) policies"),
+        ("orders", r"\| queue \| (\d+) orders"),
+    ):
+        [count] = re.findall(words, readme)
+        assert int(count) == len(entries(kind)), kind
+    assert len(readme.split()) <= 700

@@ -25,8 +25,10 @@ Small = Callable[[ModuleType, Path, pytest.MonkeyPatch], Path]
 
 
 def ai_clusters_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "JOBS", {**script.JOBS, "n_jobs": 3, "sizes": [16]})
-    patch.setattr(script, "MACHINE", {"nodes": 8, "nodes_per_leaf": 4, "spines": 1})
+    cells = sys.modules[script.cell_content.__module__]
+    patch.setitem(cells.STUDY, "quick", {**cells.STUDY["quick"], "nodes": 16, "n_jobs": 8})
+    patch.setattr(script, "OPTIONS", script.Options(scale="quick"))
+    patch.setattr(script, "CELLS", [{**script.CELLS[0], "log": "frontier"}])
     patch.setattr(script, "SNAPSHOTS", 1)
     steady = {"least_iterations": 4, "most_iterations": 4}
     patch.setattr(script, "STEADY", {**script.STEADY, **steady})
@@ -115,6 +117,14 @@ def controls(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Pat
     return Path(script.TABLE)
 
 
+def parts(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    table = script.table(script.Options(scale="quick"), (script.FAT_TREES.small.name,))
+    assert set(table["placement"]) == {"random", "baseline"}
+    assert (table["gain"] - table["interference"] - table["locality"]).abs().max() < 1e-3
+    table.to_csv(script.TABLE, index=False)
+    return Path(script.TABLE)
+
+
 def network_schedulers_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     patch.setattr(script, "CASES", {"two rings": script.CASES["two rings"]})
     script.main()
@@ -160,7 +170,7 @@ SMALL: dict[str, Small] = {
         *(ai_clusters_packets, draw_house, draw_report, draw_speed, draw_validation),
         *(controls, fit_isolation_gain, learning_cells, learning_speed, neighbours),
         *(flow_errors, network_schedulers, network_schedulers_packets, three_ways),
-        whole_schedules,
+        *(parts, whole_schedules),
     )
 }
 

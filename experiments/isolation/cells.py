@@ -242,6 +242,37 @@ def gains(each: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def interference_alone(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return pairs whose isolated times are the reference's, as in queues with contention.
+
+    There a logged run time is that of an isolated run on whichever nodes the job has.
+    """
+    share, stretch = pairs["duty"], pairs["stretch"]
+    there, here = (1 - share + share * s for s in (stretch, stretch * pairs["interference_ratio"]))
+    return pairs.assign(run_ratio=here / there)
+
+
+def parts(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return each cell's gain by node-hours in two parts: less interference, and other nodes.
+
+    Interference: the reduction of run time if jobs kept the time of an isolated run on the
+    reference's nodes. Locality is the rest: other nodes and routes.
+    """
+    keys = ["log", *FACTORS, "policy", "part"]
+    total, alone = (
+        gains_by_stretch(table).set_index(keys)["by_node"]
+        for table in (pairs, interference_alone(pairs))
+    )
+    each = pd.DataFrame({"gain": total, "interference": alone, "locality": total - alone})
+    rows = []
+    for cell, part in cells(each.reset_index(), "log", *FACTORS, "policy"):
+        row = {**cell, "stretches": len(part)}
+        for column in each:
+            row |= interval_columns(column, over_stretches(part[column]))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
 def ratios(runs: pd.DataFrame) -> pd.DataFrame:
     """Return each isolating queue's metrics over the others', by stretch and scenario."""
     keys = ["log", "load", "walltimes", "part", "scenario", "off"]
@@ -336,6 +367,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     each = gains_by_stretch(frames["pairs"])
     queue = ratios(frames["runs"])
     tables = {"gain": gains(each), "queue": break_evens(queue), "phases": phases(each, queue)}
+    tables["parts"] = parts(frames["pairs"])
     tables["live"] = live(frames["runs"], tables["phases"])
     notes = () if options.quick else log_notes(LOGS, options)
     return Analysis(claims_frame([]), tables, notes)

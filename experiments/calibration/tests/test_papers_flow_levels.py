@@ -116,7 +116,7 @@ def test_errors_by_hand() -> None:
 
 
 def test_the_page_says_what_the_table_says() -> None:
-    """The table of coupled.md, its two totals in docs/flow-model.md, the numbers of the README."""
+    """The table of coupled.md, and its two totals in docs/flow-model.md."""
     text = (STUDY / "coupled.md").read_text(encoding="utf-8")
     _, _, rest = text.partition("<!-- flow errors -->\n")
     found = rest.partition("<!-- end -->")[0].splitlines()[2:]
@@ -134,15 +134,6 @@ def test_the_page_says_what_the_table_says() -> None:
     static, adaptive = (Key(ALL, kind, ALL, ALL) for kind in ("static", "adaptive"))
     model = (DOCS / "flow-model.md").read_text(encoding="utf-8")
     assert [key for key in (static, adaptive) if rows[key] not in model] == []
-    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    static_error, adaptive_error = (FLOW_ERRORS[key] for key in (static, adaptive))
-    phrase = (
-        f"run times {percent(static_error, 'error_p50')} % from packets in the median and "
-        f"{percent(static_error, 'error_p90')} % at the 90th percentile under static routings, "
-        f"{percent(adaptive_error, 'error_p50')} and {percent(adaptive_error, 'error_p90')} % "
-        "under adaptive ones, among jobs that share links"
-    )
-    assert phrase in " ".join(readme.split())
 
 
 def test_classes_by_hand() -> None:

@@ -18,6 +18,7 @@ from experiments.isolation.stretches import LOGS, STUDY
 AT_ONCE = "all at once"
 FOLDER = Path(__file__).resolve().parents[1]
 ROOT, TABLES = FOLDER.parents[1], FOLDER / "tables"
+PAPERS_OWN = FOLDER.parent / "routers" / "tables" / "level-spread-used-credits.csv"
 PAGES = {
     "README": "",
     "dragonfly": "spread",
@@ -40,12 +41,67 @@ def tables(begins: str | tuple[str, ...]) -> list[pd.DataFrame]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_interval_is_stored(name: str) -> None:
-    found = tables(PAGES[name])
+    found = [*tables(PAGES[name]), pd.read_csv(PAPERS_OWN), *changes()]
     told = TOLD.findall(page(name))
     assert told
     stored = {digits: known(found, digits) for digits in range(4)}
     wrong = [t for t in told if t not in stored[len(t[0].partition(".")[2])]]
     assert wrong == []
+
+
+def changes() -> list[pd.DataFrame]:
+    """What cells change in percent, minus: shorter; of run times and of the queue's metrics."""
+    gain, phases = cell_table("gain"), cell_table("phases")
+    ends = {"": "", "_low": "_high", "_high": "_low"}
+    return [
+        gain.assign(**{f"by_node{end}": 0.0 - gain[f"by_node{of}"] for end, of in ends.items()}),
+        phases.assign(**{f"ratio{end}": 100 * (phases[f"ratio{end}"] - 1) for end in ends}),
+    ]
+
+
+def test_the_queue_is_side_by_side_with_run_times() -> None:
+    """A row a log, load and placement: run time, and all metrics that the log has."""
+    gain, phases = (
+        table[is_usual(table) & table["share"].eq(0.3)].set_index(["log", "load", "placement"])
+        for table in changes()
+    )
+    phases = phases[phases["walltimes"].eq("logged")].set_index("metric", append=True)
+    text, clear = page("README"), {"by_node": 0, "makespan": 0}
+    shown = [
+        (log, load, placement)
+        for log in ("kth-sp2", "thunder", "atlas")
+        for load in (AT_ONCE, "0.9")
+        for placement in ("random", "baseline")
+    ]
+    for at in shown:
+        found = [one(gain.loc[at], "by_node", 1, "by_node_low", "by_node_high")]
+        clear["by_node"] += gain.loc[at, "by_node_high"] < -0.1
+        clear["makespan"] += phases.loc[(*at, "makespan"), "verdict"] == "would pay"
+        for metric in ("makespan", "turnaround", "slowdown", "large-turnaround"):
+            known = (*at, metric) in phases.index
+            ends = ("ratio", 1, "ratio_low", "ratio_high")
+            found.append(one(phases.loc[(*at, metric)], *ends) if known else "")
+        row = f"| {at[0]} | {at[1]} | `{at[2]}` | {' | '.join(found)} |"
+        assert row in text or row.replace("-0.0 ", "0.0 ") in text, at
+    counts = f"in {clear['by_node']} of the {len(shown)} rows, makespan in {clear['makespan']}:"
+    assert counts in " ".join(text.split())
+
+
+def test_the_parts_of_a_gain_are_stored_and_add_up_to_it() -> None:
+    table = pd.read_csv(TABLES / "cells-parts.csv")
+    assert (table["gain"] - table["interference"] - table["locality"]).abs().max() < 1e-3
+    keys = ["log", "placement", "network", "drive", "share", "load"]
+    both = table.merge(cell_table("gain"), on=keys)
+    assert len(both) == 2  # sorted ranks are in this table only
+    assert both["gain"].tolist() == pytest.approx(both["by_node"].tolist(), rel=1e-3)
+    text = page("README")
+    for row in table.to_dict("records"):
+        found = [
+            one(row, name, 1, f"{name}_low", f"{name}_high")
+            for name in ("gain", "interference", "locality")
+        ]
+        assert f"| `{row['placement']}` | " in text
+        assert f" | {' | '.join(found)} |" in text
 
 
 def rows_of(text: str, *first: str) -> list[list[str]]:
@@ -215,6 +271,10 @@ def test_where_isolation_pays_in_makespan() -> None:
         f"some, in {counts('large-turnaround')}."
     )
     assert side_by_side in text
+    told = f"makespan in {len(pays)} and lengthens it in {len(costs)}, turnaround in 55 and 3,"
+    assert counts("turnaround") == "55 and 3"
+    page_of_command = (ROOT / "docs" / "isolation-gain.md").read_text(encoding="utf-8")
+    assert f"{told} slowdown in {counts('slowdown')}." in " ".join(page_of_command.split())
     at_random = pays[pays["placement"].eq("random")]
     assert f"{len(at_random)} of the {len(pays)} are against random nodes" in text
     assert set(pays["share"]) == {0.3, 0.5}
@@ -286,16 +346,6 @@ def test_live_queues_beside_what_is_foretold() -> None:
     assert f"{open_['sum']} of the {open_['size']} that are not significant" in text
     clear = live[live["verdict"].ne("not significant") & ~live["same_sign"]]
     assert clear.empty == ("none is significant on the other side" in text)
-
-
-def test_the_readme_has_numbers_of_the_cells() -> None:
-    gain = cell_table("gain")
-    gain = gain[is_usual(gain)]
-    mine = gain[gain["log"].eq("kth-sp2") & gain["share"].eq(0.3) & gain["load"].eq(AT_ONCE)]
-    by_placement = mine.set_index("placement")["by_node"]
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"{by_placement['random']:.1f} % shorter than on random nodes" in text
-    assert f"{by_placement['baseline']:.1f} % shorter than on the lowest free ones" in text
 
 
 def test_the_table_of_speed_ups_is_one() -> None:

@@ -149,3 +149,7 @@ def test_level_spreads_claims_by_used_credits() -> None:
     ]
     told = "{:.1f} / {:.1f} / {:.1f} by used credits".format(*by_theirs)
     assert told in " ".join(page.split())
+    ends = theirs[theirs["claim"].str.startswith(gain)][["simulated", "low", "high"]]
+    authors = "{:.1f} ({:.1f} .. {:.1f})".format(*ends.to_numpy()[0])
+    low, high = (at("fig10", gain, column) for column in ("low", "high"))
+    assert f"| {at('fig10', gain)} ({low} .. {high}) | {authors} |" in page

@@ -13,8 +13,8 @@ from netcosim.judge.page import COMMUNICATION, NODE_HOURS, judge_sections
 from netcosim.judge.trial import FRACTION, JudgeTrial
 from netcosim.judge.verdict import details, paired_effects, recommend
 from netcosim.judge.waits import rate_waits
-from netcosim.report.figures.files import write_section_figures
-from netcosim.report.page import Section
+from netcosim.report.figures.drawing import write_figures
+from netcosim.report.page import Section, figures_of
 from netcosim.study.results import Tables, write_tables
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study
 from netsim.atomic_files import write_text_atomically
@@ -65,7 +65,7 @@ class Judge(Study):
         tables, figures = out / TABLES_FOLDER, out / FIGURES_FOLDER
         write_text_atomically(out / CONFIG_FILE, self.requested.text)
         write_tables(tables, frames)
-        write_section_figures(report.sections, figures, "svg")
+        write_figures(figures_of(report.sections), figures, "svg")
         return {"tables": tables, "figures": figures}
 
     def next_step(self, out: Path, tables: Tables) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netcosim.executors.mpi import launched_rank
-from netcosim.folders import need_folder
 from netcosim.kernel_parts import (
     CROSSBAR_THREADS,
     CROSSBARS,
@@ -22,6 +21,7 @@ from netcosim.kernel_parts import (
     usual_times_s,
 )
 from netcosim.runs.progress import progress
+from netsim.atomic_files import need_folder
 from netsim.kernel_cache import cache_folder, is_writable
 from netsim.units import format_quantity
 

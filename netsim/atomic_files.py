@@ -1,12 +1,15 @@
-"""Files that are written whole or not at all, and the folders that they are in."""
+"""What is done whole or not at all: files, their folders, and steps that signals wait for."""
 
 from __future__ import annotations
 
 import os
+import signal
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from netsim.errors import NetcosimError
 
@@ -71,3 +74,52 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NetcosimError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
+def need_folder(folder: Path) -> None:
+    """Raise NetcosimError unless a folder can be written or made here; leaves nothing."""
+    place = folder.absolute()
+    try:
+        if place.exists():
+            if not place.is_dir():
+                raise NetcosimError(f"{folder}: a file; a folder was expected")
+        else:
+            missing = place
+            while not place.exists():
+                missing, place = place, place.parent
+            if not place.is_dir():
+                raise NetcosimError(f"{folder}: cannot be made: {place} is a file")
+            # the only sure way to know; some folders wrongly report that they are writable
+            missing.mkdir()
+            missing.rmdir()
+    except (OSError, ValueError) as error:
+        if isinstance(error, NetcosimError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise NetcosimError(f"{folder}: cannot be made: {reason}") from None
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise NetcosimError(f"{folder}: cannot be made: {place} cannot be written")
+
+
+@contextmanager
+def defer_signals() -> Iterator[None]:
+    """Defer signals that arrive within the block to its end.
+
+    It protects what must not be left half done, such as a started but not yet recorded process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = {s: signal.signal(s, note) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])

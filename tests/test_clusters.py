@@ -36,7 +36,7 @@ from netcosim.executors.worker import compute
 from netcosim.executors.workers import Workers
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
-from netcosim.runs.reporter import ProgressReporter
+from netcosim.runs.progress import ProgressReporter
 from netcosim.runs.store import Store
 from netcosim.runs.sweep import keyed, run_points, sliced
 from netcosim.runs.tasks import StoredTasks

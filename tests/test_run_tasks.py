@@ -31,10 +31,9 @@ from cosim.measuring.tasks import (
 from netcosim import cli
 from netcosim.config.config import Config
 from netcosim.config.load import load_config_text
-from netcosim.executors import processes
+from netcosim.executors import workers as processes
 from netcosim.executors.executor import run_tasks
-from netcosim.executors.processes import local_processes
-from netcosim.executors.workers import Workers
+from netcosim.executors.workers import Workers, local_processes
 from netcosim.package_check import sources_hash
 from netcosim.runs import tasks
 from netcosim.runs.cosim import point_result, run_cosim

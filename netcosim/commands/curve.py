@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_executor, add_format, add_json, add_quiet, add_summary, numbers_in
-from netcosim.folders import need_folder
+from netcosim.commands import add_options, numbers_in
+from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
@@ -59,11 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only print the number of points and estimated time"
     )
-    add_executor(parser)
-    add_summary(parser)
-    add_format(parser)
-    add_json(parser)
-    add_quiet(parser)
+    add_options(parser, "jobs", "executor", "summary", "format", "json", "quiet")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,8 +14,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from netcosim.commands import add_jobs, add_quiet, add_resamples, names_in
-from netcosim.folders import need_folder
+from netcosim.commands import add_options, names_in
+from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 HELP = "simulate queue and network in a minute or two, with a report"
@@ -39,10 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="policies to compare, the first is the reference (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
-    add_resamples(parser)
+    add_options(parser, "resamples")
     parser.add_argument("--out", default="netcosim-demo", metavar="FOLDER")
-    add_jobs(parser, min(2, os.cpu_count() or 1))
-    add_quiet(parser)
+    add_options(parser, "quiet", jobs=min(2, os.cpu_count() or 1))
 
 
 def run(args: argparse.Namespace) -> int:

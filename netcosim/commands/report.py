@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netcosim.commands import FORMATS
-from netcosim.folders import need_folder
+from netsim.atomic_files import need_folder
 
 if TYPE_CHECKING:
     from netcosim.runs.store import Store

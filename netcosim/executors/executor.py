@@ -48,7 +48,7 @@ def run_tasks(
     list of str
         Keys of tasks that have no result because they killed their worker each time.
     """
-    if workers.executor is None or (workers.local and len(tasks) < 2):
+    if workers.compute_here(len(tasks)):
         _compute_here(function, tasks, finish)
         return []
     even = -(-len(tasks) // workers.count)

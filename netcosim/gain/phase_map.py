@@ -28,7 +28,7 @@ from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import run_context
-from netcosim.study.budget import TimeBudget
+from netcosim.study.config import TimeBudget
 from netcosim.study.results import Tables
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial
 from netsim.errors import NetcosimError

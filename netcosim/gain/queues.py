@@ -20,7 +20,7 @@ from alloc.policy import Policy
 from cosim.measuring.tasks import Columns, ReportProgress, Tasks
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
 from netcosim.runs.run_context import RunContext, run_context
-from netcosim.study.budget import TimeBudget
+from netcosim.study.config import TimeBudget
 from netcosim.study.study import Trial
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown, makespan_s, run_s, turnaround_s

@@ -18,7 +18,7 @@ from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, QUANTITIES
 from netcosim.report.effect import Effect, effect_rows
 from netcosim.report.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.report.page import Section, long_table
-from netcosim.study.budget import TimeBudget
+from netcosim.study.config import TimeBudget
 from netcosim.study.results import Tables
 from netcosim.study.study import Frames, NewTrial, Report, Request, Study
 

@@ -10,7 +10,7 @@ With ``queue.measured.rounds`` the schedules of step 3 are measured and run agai
 That is what the run-time model "measured" requests; the registry's other models request less
 (`cosim.run_times.model_context`), and step 2 then measures the schedules that they gave. With
 ``snapshots = 0`` no packets are sent. The reference is a policy of the run, or one elsewhere
-(`netcosim.runs.reference`), which then is run beforehand with the same jobs.
+(`netcosim.config.run`), which then is run beforehand with the same jobs.
 """
 
 from __future__ import annotations
@@ -39,12 +39,11 @@ from netcosim.archive.extract import archive_of
 from netcosim.archive.serialize import serialize
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
-from netcosim.config.run import keeps_nodes
+from netcosim.config.run import Reference, keeps_nodes
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.outcome import PointResult
-from netcosim.runs.reference import Reference
-from netcosim.runs.reporter import Notice, ProgressReporter
+from netcosim.runs.progress import Notice, ProgressReporter
 from netcosim.runs.run_context import RunContext, run_context
 from netsim.errors import NetcosimError, warn_of_model, warning_once
 from netsim.kinds import FUNCTION, NONE, need_kinds
@@ -76,7 +75,7 @@ def run_cosim(
     progress : callable, optional
         See `cosim.measuring.tasks.Progress`.
     notice : callable, optional
-        See `netcosim.runs.reporter.Notice`.
+        See `netcosim.runs.progress.Notice`.
     runner : TaskRunner, optional
         Runner of schedules and packet simulations; by default in this process, one by one.
     jobs : Workload, optional

@@ -107,10 +107,10 @@ def energies_of(result: CosimResult) -> dict[str, Energy]:
 
 
 def _energy_tables(energies: Mapping[str, Energy], result: CosimResult) -> dict[str, Rows]:
-    from queuesim.energy import job_rows
-
     if not energies:
         return {}
+    from queuesim.energy import job_rows
+
     jobs = {name: job_rows(result.schedules[name], energy) for name, energy in energies.items()}
     return {
         "energy": [{"policy": name, **energy.row()} for name, energy in energies.items()],

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
 from cosim.registry import RUNTIME_MODELS
-from netcosim.config.config import Config, QueueSection
+from netcosim.config.config import Config, PolicyTables, QueueSection
 from netcosim.config.decider import backfill_or_decider, check_by_count
 from netcosim.config.errors import ConfigError
-from netcosim.config.policies import PolicyTables
 from netcosim.runs.draws import Draws
 from netsim.short_repr import short_repr
 from netsim.topology import Topology

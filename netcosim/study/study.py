@@ -33,8 +33,7 @@ from netcosim.report.summary import write_summary
 from netcosim.runs.frames import frames_of
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import point_key
-from netcosim.runs.progress import progress
-from netcosim.runs.reporter import ProgressReporter
+from netcosim.runs.progress import ProgressReporter, progress
 from netcosim.runs.schedules import Queues
 from netcosim.runs.tasks import stored_tasks
 from netcosim.study.config import StudyConfig

@@ -54,8 +54,8 @@ from netcosim.runs.tasks import (
     to_bytes,
 )
 from netcosim.study.results import RESULTS_FILE
+from netsim.atomic_files import acquire_lock
 from netsim.errors import NetcosimError
-from netsim.file_lock import acquire_lock
 
 PLUGIN = """
 import numpy as np

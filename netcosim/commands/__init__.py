@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from netsim.errors import NetcosimError
 from netsim.text_numbers import number_of, whole_number
+
+if TYPE_CHECKING:
+    from netcosim.config.config import Config
 
 Value = TypeVar("Value")
 FORMATS = ("png", "svg", "pdf")
@@ -133,3 +136,18 @@ def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
             raise NetcosimError(f"{option} {text}: {key} is given twice; give it once")
         given[key] = value
     return given
+
+
+def check_resamples(config: Config, resamples: int | None) -> None:
+    """Refuse a number of logs for a run whose queues cannot be simulated without its network."""
+    from cosim.registry import RUNTIME_MODELS
+
+    name = config.queue.run_time_model
+    if resamples is not None and resamples < 0:
+        raise NetcosimError(f"--resamples {resamples}; must be at least 0")
+    if resamples and not RUNTIME_MODELS[name].fixed:
+        fixed = ", ".join(n for n, model in RUNTIME_MODELS.items() if model.fixed)
+        raise NetcosimError(
+            f"--resamples {resamples}: run times change while jobs run under "
+            f'queue.run_time_model = "{name}"; intervals of waits need one of {fixed}'
+        )

@@ -14,7 +14,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from netcosim.commands import add_options, names_in
+from netcosim.commands import add_options, check_resamples, names_in
 from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
@@ -50,7 +50,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.config.load import load_config
     from netcosim.demo_config import demo_config_text, read_demo_log
     from netcosim.log_summary import left_out_and_notes
-    from netcosim.runs.queue_intervals import check_resamples
     from netsim.atomic_files import make_folder, write_text_atomically
 
     if args.first_jobs is not None and args.first_jobs < 1:

@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_options, processes_beside
+from netcosim.commands import add_options, check_resamples, processes_beside
 
 if TYPE_CHECKING:
     from netcosim.config.config import Config
@@ -46,7 +46,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int:
     from netcosim.announce import prepare_run
-    from netcosim.runs.queue_intervals import check_resamples
 
     check_resamples(config, args.resamples)
     out = Path(args.out or f"netcosim-{path.stem}")

@@ -17,7 +17,7 @@ from netcosim.config.machine import MachineSection, machine_section
 from netcosim.config.run import Reference
 from netcosim.runs.points import flatten
 from netsim.errors import NetcosimError, unknown_name
-from netsim.named_files import place_files
+from netsim.inputs import place_files
 from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
 from netsim.topologies.registry import FAMILIES
 from netsim.units import quantity_of, short_name

@@ -47,9 +47,8 @@ from netcosim.runs.store_format import (
     text,
     text_or_none,
 )
-from netsim.atomic_files import defer_signals
+from netsim.atomic_files import acquire_lock, defer_signals, let_go
 from netsim.errors import NetcosimError, unknown_name
-from netsim.file_lock import acquire_lock, let_go
 from netsim.kinds import need_kinds
 from netsim.short_repr import short_repr
 

@@ -108,7 +108,7 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     import numpy as np
 
     from netcosim.curve.adaptive import ROUNDS, refined
-    from netcosim.curve.output import draw, summary, write
+    from netcosim.curve.output import LINKS, draw, draw_links, summary, write
     from netcosim.curve.page import recommend_routing, write_report
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.report.page import Section
@@ -130,11 +130,15 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     ceiling = bounds.uniform_load if bounds is not None and uniform else None
 
     def written(tables: Tables, more: str) -> None:
-        frame = frames_of(tables)["curve"]
+        frames = frames_of(tables)
+        frame = frames["curve"]
         drawn, title = draw(frame, topology.name, ceiling), f"What {topology.name} carries"
-        figure = write(out, frame, drawn, args.format)
+        figure = write(out, frames, drawn, args.format)
         answer = recommend_routing(frame, config, computing_s(out / STORE, points) / len(frame))
         sections = [Section("Saturation", "", summary(frame)), Section("Points", "", frame)]
+        if "links" in frames:
+            links = frames["links"]
+            sections.insert(1, Section("Links", LINKS, links, draw_links(links), "Load of links."))
         page = write_report(
             out, Path(args.config), config, answer, title, drawn, sections, args.summary
         )

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the interpreter that has the peer's package; by default looked for",
     )
     parser.add_argument("--out", default="netcosim-validate", metavar="FOLDER")
-    add_options(parser, "quiet", format="svg")
+    add_options(parser, "format", "quiet", format="svg")
 
 
 def run(args: argparse.Namespace) -> int:

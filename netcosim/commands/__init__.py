@@ -92,10 +92,8 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **defaults: object
     **defaults
         In place of the usual ones, by option.
     """
-    for name in (*names, *defaults):
-        option = dict(_OPTIONS[name])
-        if name in defaults:
-            option["default"] = defaults[name]
+    for name in names:
+        option = {**_OPTIONS[name], **({"default": defaults[name]} if name in defaults else {})}
         if name == "executor":
             from netcosim.executors.registry import EXECUTORS
 

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
     add_options(parser, "resamples")
     parser.add_argument("--out", default="netcosim-demo", metavar="FOLDER")
-    add_options(parser, "quiet", jobs=min(2, os.cpu_count() or 1))
+    add_options(parser, "jobs", "quiet", jobs=min(2, os.cpu_count() or 1))
 
 
 def run(args: argparse.Namespace) -> int:

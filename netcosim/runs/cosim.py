@@ -120,31 +120,31 @@ def run_cosim(
 
 
 def _run(
-    config: Config, reporter: ProgressReporter, runner: TaskRunner, given: Workload | None
+    config: Config, reporter: ProgressReporter, runner: TaskRunner, jobs: Workload | None
 ) -> CosimResult:
-    reference, here = config.relative_to, run_context(config, given)
-    machine = here.machine.topology
+    reference, context = config.relative_to, run_context(config, jobs)
+    machine = context.machine.topology
     for line in family_of(machine).notes(machine):
         reporter.notify(line)
     # also for packets that other processes send
     if config.run.snapshots or "run.threads" in RUNTIME_MODELS[config.queue.run_time_model].reads:
-        warn_of_buffers(machine, here.machine.packets)
-    if reference.elsewhere is None:
-        return _Loop(here, reference, reporter, runner, _reads_placements(here)).result()
-    # measured with those that are compared with it, not by itself
-    silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
-    elsewhere = reference.elsewhere.model_copy(update={"run": silent})
-    there = _Loop(
-        run_context(elsewhere, here.queues.jobs),
-        Reference(reference.policy, (), None),
-        reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
-        runner,
-        config.run.snapshots > 0 or _reads_placements(here),
-    )
-    there.run()
-    jobs = there.context.queues.jobs
-    here = here.with_jobs(jobs)
-    return _Loop(here, reference, reporter, runner, _reads_placements(here), there).result()
+        warn_of_buffers(machine, context.machine.packets)
+    reference_run = None
+    if reference.elsewhere is not None:
+        # measured with those that are compared with it, not by itself
+        silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
+        elsewhere = reference.elsewhere.model_copy(update={"run": silent})
+        reference_run = _Loop(
+            run_context(elsewhere, context.queues.jobs),
+            Reference(reference.policy, (), None),
+            reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
+            runner,
+            config.run.snapshots > 0 or _reads_placements(context),
+        )
+        reference_run.run()
+        context = context.with_jobs(reference_run.context.queues.jobs)
+    places = _reads_placements(context)
+    return _Loop(context, reference, reporter, runner, places, reference_run).result()
 
 
 def _reads_placements(context: RunContext) -> bool:
@@ -164,8 +164,8 @@ class _Loop:
     runner: TaskRunner
     reads_placements: bool
     """Whether the schedules of the config's model have to keep them."""
-    there: _Loop | None = None
-    """The reference's own run, if it is elsewhere."""
+    reference_run: _Loop | None = None
+    """The reference's own, if it is elsewhere."""
     logged: Schedules = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
     model: RunTimeModel = field(default_factory=AsLogged)
@@ -175,9 +175,8 @@ class _Loop:
     piloted: dict[str, Pilot] = field(default_factory=dict)
     """By the name of the run-time model."""
     rounds: list[Measurement] = field(default_factory=list)
-    between: list[Schedules] = field(default_factory=list)
-    """rounds, between: What each round measured, and the schedules that the rounds after the first
-    did."""
+    later: list[Schedules] = field(default_factory=list)
+    """rounds, later: What each round measured, and the schedules of the rounds after the first."""
 
     def run(self) -> None:
         """Run the queue under each policy and send packets, in the order that the model needs."""
@@ -194,12 +193,12 @@ class _Loop:
         follow = bool(self.context.config.run.snapshots) and self.measurement is None
         self.schedules = self.queues(model, 0.3 if follow else 1.0)
         if follow:
-            there = {} if self.there is None else self.there.schedules
-            self.measurement = self.campaign(self.schedules, there, 1.0)
+            of_reference = {} if self.reference_run is None else self.reference_run.schedules
+            self.measurement = self.campaign(self.schedules, of_reference, 1.0)
         if len(self.rounds) > 1:
             from cosim.measuring.rounds import with_rounds
 
-            rounds = zip(self.rounds, [*self.between, self.schedules], strict=True)
+            rounds = zip(self.rounds, [*self.later, self.schedules], strict=True)
             self.measurement = with_rounds(list(rounds), self.reference.policy)
 
     # What a run-time model may ask for
@@ -217,7 +216,7 @@ class _Loop:
     ) -> SpeedupTable:
         """Measure snapshots of schedules against the reference's, in rounds."""
         alone = runtime_reference == ISOLATED
-        if alone and self.there is not None:
+        if alone and self.reference_run is not None:
             raise NetcosimError(
                 f'queue.measured.runtime_reference = "{ISOLATED}" is for a reference that is a '
                 "policy of the run; [reference] names another one"
@@ -226,14 +225,14 @@ class _Loop:
         table = SpeedupTable(self.reference.column, ())
         if not self.context.config.run.snapshots:
             return table
-        there = {} if self.there is None else self.there.logged
+        of_reference = {} if self.reference_run is None else self.reference_run.logged
         for number in range(1, rounds + 1):
             if number > 1 and build is not None:
-                schedules = self.queues(build(table), 0.1, again=number)
-                self.between.append(schedules)
-            ahead = rounds + 1 - number
+                schedules = self.queues(build(table), 0.1, round_number=number)
+                self.later.append(schedules)
+            left = rounds + 1 - number
             found = self.measurement = self.campaign(
-                schedules, there, 0.8 / ahead, again=number, ahead=ahead
+                schedules, of_reference, 0.8 / left, round_number=number, rounds_left=left
             )
             table = found.table
             if alone and self.study is not None:
@@ -248,8 +247,8 @@ class _Loop:
 
     def pilot(self, build: Callable[[JobNetwork], RunTimeModel]) -> Pilot:
         """Run the reference policy to the end of its jobs, on the reference's machine."""
-        if self.there is not None:
-            return self.there.pilot(build)
+        if self.reference_run is not None:
+            return self.reference_run.pilot(build)
         network = self.network()
         model = build(network)
         if model.name not in self.piloted:
@@ -267,7 +266,7 @@ class _Loop:
         share: float,
         policies: Sequence[str] = (),
         overrun: str | None = None,
-        again: int = 1,
+        round_number: int = 1,
         places: bool = False,
     ) -> Schedules:
         """Return one schedule a policy with a model; ``share`` is its part of the progress."""
@@ -285,7 +284,7 @@ class _Loop:
 
         tasks = {f"{self.reporter.what}{what}{n}": (n,) for n in names}
         with self.reporter.step("", share) as report:
-            schedules = _in_round(self.runner, again).each(
+            schedules = _in_round(self.runner, round_number).each(
                 compute,
                 tasks,
                 lambda task, done: report(task.removeprefix(self.reporter.what), done),
@@ -296,11 +295,11 @@ class _Loop:
     def campaign(
         self,
         schedules: Mapping[str, QueueResult],
-        there: Mapping[str, QueueResult],
+        of_reference: Mapping[str, QueueResult],
         share: float,
         *,
-        again: int = 1,
-        ahead: int = 1,
+        round_number: int = 1,
+        rounds_left: int = 1,
     ) -> Measurement:
         """Measure every policy's schedule, and the reference's where that is elsewhere.
 
@@ -308,21 +307,19 @@ class _Loop:
         ----------
         share : float
             Of what is left to do.
-        again : int
-            Number of the round, from 1.
-        ahead : int
-            Rounds that are left, this one among them.
+        rounds_left : int
+            This one among them.
         """
         sides = self.context.sides(schedules)
-        if self.there is not None:
-            own = self.there.context.sides(there)
+        if self.reference_run is not None:
+            own = self.reference_run.context.sides(of_reference)
             sides = {self.reference.column: own[self.reference.policy], **sides}
         study = self.study = self.context.study(sides, self.reference.column)
-        near = ahead == 1 and self.context.config.run.keep == "all"
+        near = rounds_left == 1 and self.context.config.run.keep == "all"
         self.reporter.notify(self.context.faults_seen(study))
-        self.reporter.notify(self.context.packet_cost(study, ahead))
+        self.reporter.notify(self.context.packet_cost(study, rounds_left))
         with self.reporter.step("packets, ", share / 2 if near else share) as report:
-            runner = _in_round(self.runner, again)
+            runner = _in_round(self.runner, round_number)
             found = self.context.measure.measure(study, self._bootstrap, runner, report)
         self.neighbours = {}
         if near:
@@ -336,7 +333,7 @@ class _Loop:
     def result(self) -> CosimResult:
         """Run, and collect all results."""
         self.run()
-        home = self if self.there is None else self.there
+        home = self if self.reference_run is None else self.reference_run
         return CosimResult(
             self.context.config,
             self.context.machine,

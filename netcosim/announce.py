@@ -76,7 +76,6 @@ def _queue_parts(
     model: type[RunTimeModel],
 ) -> list[str]:
     """Return the part that compiles a run's queues; a log, not yet read, counts as a long one."""
-    from netcosim.runs.queue_intervals import RESAMPLES
     from queuesim.compiled.choice import LEAST_JOBS, why_by_events
     from queuesim.setup import setup_of
 
@@ -91,6 +90,8 @@ def _queue_parts(
         return [not why_by_events(n_jobs * repeats, policy, *rest) for policy in policies]
 
     if resamples is None:
+        from netcosim.runs.queue_intervals import RESAMPLES
+
         needed = any(compiled(1)) or all(compiled(RESAMPLES))
     else:
         needed = any(compiled(max(1, resamples)))

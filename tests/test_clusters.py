@@ -28,11 +28,10 @@ from netcosim.cli import build_parser, command_names, main
 from netcosim.commands.sweep import slice_of
 from netcosim.config.load import config_from, load_sweep
 from netcosim.executors import dask_client
-from netcosim.executors.executor import KILLED, run_tasks
+from netcosim.executors.executor import KILLED, compute, run_tasks
 from netcosim.executors.merge import merge
 from netcosim.executors.registry import EXECUTORS, executor_entry, open_workers
 from netcosim.executors.slurm_jobs import SlurmOptions, slurm_options
-from netcosim.executors.worker import compute
 from netcosim.executors.workers import Workers
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key

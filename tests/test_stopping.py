@@ -19,7 +19,7 @@ from hostile.row import config_text
 from selection import first_only
 
 from netcosim.cli import main
-from netcosim.executors.worker import compute
+from netcosim.executors.executor import compute
 from netcosim.runs.store import Store
 from netcosim.stopping import Stopped, Terminated, stoppable
 from netsim.atomic_files import defer_signals

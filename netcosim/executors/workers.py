@@ -126,10 +126,10 @@ class ProcessExecutor(Executor):
 
 
 def _start_pool(jobs: int) -> ProcessPoolExecutor:
-    from netcosim.executors.worker import start_worker
+    from netcosim.executors.executor import start_worker
 
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["netcosim.executors.worker", "netcosim.runs.cosim"])
+    context.set_forkserver_preload(["netcosim.executors.executor", "netcosim.runs.cosim"])
     # A terminal sends Ctrl-C to all processes at once. Python makes forkserver and workers deaf
     # only after their imports, each of which would end in a traceback; but a blocked signal is
     # inherited. The resource tracker comes first, because starting it unblocks.

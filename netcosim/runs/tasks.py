@@ -33,8 +33,7 @@ from cosim.measuring.tasks import (
     share_of,
 )
 from netcosim.config.config import Config
-from netcosim.executors.executor import KILLED, run_tasks
-from netcosim.executors.worker import raise_interrupt_behind
+from netcosim.executors.executor import KILLED, raise_interrupt_behind, run_tasks
 from netcosim.executors.workers import Workers
 from netcosim.package_check import sources_hash
 from netcosim.runs.progress import Show

@@ -42,7 +42,7 @@ def curve_point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]
     Routings share their traffic, draw by draw.
     """
     with using(map(pinned_plugin, content.get("plugins", ()))):
-        machine = _built(canonical_json(content["machine"]))
+        machine = built_machine(canonical_json(content["machine"]))
         curve = content["curve"]
         rng = point_rng(content, "traffic", leave_out=("machine.routing",))
         measure = _alone if curve["load"] == 0 else _loaded
@@ -54,7 +54,8 @@ def curve_point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]
 
 
 @lru_cache(maxsize=4)
-def _built(content: str) -> BuiltMachine:
+def built_machine(content: str) -> BuiltMachine:
+    """Build a machine of a point; points of a sweep share few."""
     return build_machine(MachineSection.model_validate_json(content))
 
 

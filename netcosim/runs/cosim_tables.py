@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from queuesim.energy import Energy
 
 
+_QUEUE_COLUMNS = (
+    *("mean_wait_s", "mean_turnaround_s", "mean_bounded_slowdown"),
+    *("utilisation", "steady_utilisation", "makespan_s"),
+)
+
+
 def result_tables(result: CosimResult) -> dict[str, Rows]:
     """Return the tables of a run, for the store.
 
@@ -141,16 +147,8 @@ def _policy_row(
 
 
 def _queue_row(summary: QueueSummary) -> dict[str, object]:
-    return {
-        "mean_wait_s": summary.mean_wait_s,
-        "mean_turnaround_s": summary.mean_turnaround_s,
-        "mean_bounded_slowdown": summary.mean_bounded_slowdown,
-        "utilisation": summary.utilisation,
-        "steady_utilisation": summary.steady_utilisation,
-        "makespan_s": summary.makespan_s,
-        "jobs": summary.n_jobs,
-        "overran_jobs": summary.n_overran,
-    }
+    found = {name: getattr(summary, name) for name in _QUEUE_COLUMNS}
+    return found | {"jobs": summary.n_jobs, "overran_jobs": summary.n_overran}
 
 
 def _measured_rows(result: CosimResult) -> Rows:

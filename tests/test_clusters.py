@@ -207,7 +207,7 @@ def test_tasks_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
     sent: list[bytes] = []
     with Pickling(2) as executor, Store(tmp_path / "r.db", "write") as store:
         tasks = StoredTasks(store, "run", Workers(2, executor))
-        trial = squares(2).new_trial(config_from(CONFIG), tasks, ProgressReporter())
+        trial = squares(2).trial(config_from(CONFIG), tasks, ProgressReporter())
         assert trial.compute({"number": 2}) == {"squares": [{"number": 2, "square": 5}]}
         assert store.task_names("run") == {"square of 2"}
     [call] = sent

@@ -141,7 +141,7 @@ def _measured(result: CosimResult, name: str) -> ArchivedMeasured | None:
     if measured is None or result.study is None:
         return None
     study = result.study
-    there = {n: study.at(n).sides[name] for n in np.unique(measured.snapshot).tolist()}
+    sides = {n: study.at(n).sides[name] for n in np.unique(measured.snapshot).tolist()}
     near = result.neighbours.get(name)
     none = np.full(len(measured.job), np.nan)
     sizes = study.sides[name].schedule.workload.n_nodes
@@ -153,7 +153,7 @@ def _measured(result: CosimResult, name: str) -> ArchivedMeasured | None:
         (none if measured.alone_s is None else measured.alone_s) if near is None else near.alone_s,
         *ranges(
             [
-                there[s].placement(j).nodes[: sizes[j]]
+                sides[s].placement(j).nodes[: sizes[j]]
                 for s, j in zip(measured.snapshot.tolist(), measured.job.tolist(), strict=True)
             ]
         ),

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     text = demo_config_text(log, args.first_jobs, policies, args.seed)
     out = Path(args.out)
     need_folder(out)
-    made = not out.exists()
+    is_new = not out.exists()
     make_folder(out)
     path = out / "demo.toml"
     before = set(out.iterdir())
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         with suppress(OSError):
             if set(out.iterdir()) - before == {path}:
                 path.unlink()
-                if made:
+                if is_new:
                     out.rmdir()
         raise
     print(f"open {page} in a browser; {path} is the config that made it")

@@ -146,8 +146,12 @@ def lines_of(paper: str, done: Reproduction) -> list[str]:
         ]
         row += [_number(first["expected"])] if expected else []
         for name in readings:
-            mine = claim.rows.get(name)
-            row += ["-", "-"] if mine is None else [_with_ends(mine), mine["verdict"]]
+            row_of_reading = claim.rows.get(name)
+            row += (
+                ["-", "-"]
+                if row_of_reading is None
+                else [_with_ends(row_of_reading), row_of_reading["verdict"]]
+            )
         table.append(row)
     lines += [f"  {line}" for line in _aligned(table) if claims]
     lines += [f"  {note}" for note in done.analysis.notes]

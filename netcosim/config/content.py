@@ -188,12 +188,12 @@ def _reference_of(config: Config) -> Reference[Config]:
         message = str(error).removeprefix(f"key {error.key}: ")
         raise ConfigError(f"reference.{error.key}", None, message) from None
     same = {"policies": config.queue.policies}
-    here = (
+    same_place = (
         elsewhere.machine == config.machine
         and elsewhere.queue.model_copy(update=same) == config.queue
         and policy in config.queue.policies
     )
-    return Reference(policy, differs, None if here else elsewhere)
+    return Reference(policy, differs, None if same_place else elsewhere)
 
 
 def _replace(content: dict[str, Any], key: str, value: object) -> None:

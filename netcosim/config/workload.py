@@ -147,8 +147,8 @@ class _WorkloadKeys(Section):
         log: InputFile | None = given["log"]
         if log is not None:
             given |= {"log": path_of(log), "log_sha256": log.sha256}
-        made = None if self.synthetic is None else self.synthetic.model_dump()
-        return JobSource(**given, synthetic=made)
+        synthetic = None if self.synthetic is None else self.synthetic.model_dump()
+        return JobSource(**given, synthetic=synthetic)
 
 
 if TYPE_CHECKING:

@@ -136,8 +136,10 @@ class CurveConfig(Section):
         found = []
         for routing in routings:
             for traffic in traffics:
-                mine = {k: v for k, v in parameters.items() if k in DESTINATIONS.get(traffic, ())}
-                one = curve | {"traffic": traffic, "parameters": mine}
+                own_parameters = {
+                    k: v for k, v in parameters.items() if k in DESTINATIONS.get(traffic, ())
+                }
+                one = curve | {"traffic": traffic, "parameters": own_parameters}
                 if traffic == MATRIX:
                     one["file"] = file
                 for load in (0.0, *loads):

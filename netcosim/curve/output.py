@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from netcosim.curve.point import ALONE, STEADY
 from netcosim.report.figures.panels import boxes, panels
-from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
-from netcosim.study.results import write_tables
+from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,9 +94,3 @@ def draw_links(links: pd.DataFrame) -> Figure:
         xlabel="offered load (of injection bandwidth)",
         share=True,
     )
-
-
-def write(folder: Path, frames: Mapping[str, pd.DataFrame], figure: Figure, form: str) -> Path:
-    """Write tables as CSV and the figure; return its path."""
-    write_tables(folder, {**frames, "saturation": summary(frames["curve"])})
-    return save_figure(figure, folder / f"curve.{form}", form)

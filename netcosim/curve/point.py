@@ -107,7 +107,7 @@ def _loaded(
 ) -> tuple[Row, list[Row]]:
     """Run until the halves of the window agree, or the network does not keep up."""
     topology, size = machine.topology, curve["message_bytes"] or machine.packets.packet_bytes
-    there, shares = sources(topology, curve, rng)
+    destinations, shares = sources(topology, curve, rng)
     rates = shares * curve["load"] * node_bandwidth(topology)
     least_s = max(WINDOW_MESSAGES * message_time_s(machine, size), 5 * _way_s(machine, size))
     window_s = curve["window_s"] or least_s
@@ -117,7 +117,7 @@ def _loaded(
     for left in range(curve["doublings"], -1, -1):
         window = Window(warm_up_s, window_s, window_s / 2)
         program = open_loop(
-            topology.n_nodes, there, size, rates, window.end_s, rng, curve["process"]
+            topology.n_nodes, destinations, size, rates, window.end_s, rng, curve["process"]
         )
         placed = combine([program], [np.arange(topology.n_nodes)])
         result = simulate_packets(
@@ -160,9 +160,9 @@ def _alone(
 ) -> tuple[Row, list[Row]]:
     """Measure messages of this traffic one after the other; links are nearly idle."""
     topology, size = machine.topology, curve["message_bytes"] or machine.packets.packet_bytes
-    there, shares = sources(topology, curve, rng)
+    destinations, shares = sources(topology, curve, rng)
     src = rng.permutation(np.flatnonzero(shares > 0))[:LONE_MESSAGES].astype(np.int64)
-    dst = there(src, rng)
+    dst = destinations(src, rng)
     gap_s = _way_s(machine, size) + message_time_s(machine, size)
     program = lone_messages(topology.n_nodes, src, dst, size, gap_s)
     placed = combine([program], [np.arange(topology.n_nodes)])

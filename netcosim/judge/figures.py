@@ -27,8 +27,8 @@ _JITTER = 0.08
 
 def waits_drawing(jobs: pd.DataFrame, reference: str, colours: Colours) -> Drawing:
     """Return logged against simulated waits: the shares of jobs, and job by job."""
-    mine = jobs[(jobs["policy"] == reference) & jobs["logged_wait_s"].notna()]
-    logged, wait = (mine[c].to_numpy(dtype=float) / 60 for c in ("logged_wait_s", "wait_s"))
+    known = jobs[(jobs["policy"] == reference) & jobs["logged_wait_s"].notna()]
+    logged, wait = (known[c].to_numpy(dtype=float) / 60 for c in ("logged_wait_s", "wait_s"))
     names, paints = ("in the log", f"simulated, {reference}"), (SOFT, colours[reference])
     shares = partial(
         cdf,
@@ -174,9 +174,9 @@ def fraction_figure(rows: pd.DataFrame, label: str, colours: Colours) -> Figure:
     styles = {name: (paint, "-") for name, paint in colours.items()}
     curves(axis, shown, "percent", f"{CHANGE}_percent", "policy", marked=True, styles=styles)
     for policy in dict.fromkeys(shown["policy"]):
-        mine = shown[shown["policy"] == policy]
-        low, high = (mine[f"{CHANGE}_{end}_percent"].astype(float) for end in ("low", "high"))
-        axis.vlines(mine["percent"], low, high, color=colours[policy], linewidth=0.9)
+        of_policy = shown[shown["policy"] == policy]
+        low, high = (of_policy[f"{CHANGE}_{end}_percent"].astype(float) for end in ("low", "high"))
+        axis.vlines(of_policy["percent"], low, high, color=colours[policy], linewidth=0.9)
     axis.axhline(0.0, color=INK, linewidth=0.8)
     axis.set_xlabel("share of their run time that jobs communicate (%)")
     axis.set_ylabel(label)

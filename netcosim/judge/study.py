@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from netcosim.judge.config import JudgeConfig
 from netcosim.judge.page import COMMUNICATION, NODE_HOURS, judge_sections
@@ -16,7 +15,7 @@ from netcosim.judge.waits import rate_waits
 from netcosim.report.figures.drawing import write_figures
 from netcosim.report.page import Section, figures_of
 from netcosim.study.results import Tables, write_tables
-from netcosim.study.study import Frames, NewTrial, Report, Request, Study
+from netcosim.study.study import Frames, Report, Request, Study
 from netsim.atomic_files import write_text_atomically
 
 CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = "judge.toml", "tables", "figures"
@@ -35,10 +34,9 @@ class Judge(Study):
         """The run, and everything measured again at each fraction."""
         return [{FRACTION: fraction} for fraction in (None, *self.requested.section.fractions)]
 
-    @property
-    def new_trial(self) -> NewTrial:
+    def trial(self, *context: Any) -> JudgeTrial:
         """See `netcosim.study.study.Study`."""
-        return partial(JudgeTrial, fractions=len(self.requested.section.fractions))
+        return JudgeTrial(*context, fractions=len(self.requested.section.fractions))
 
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
         """Return the answer, a line a policy, and all sections."""

@@ -175,17 +175,17 @@ def _exposed_rows(result: CosimResult) -> list[dict[str, object]]:
     for name, measured in result.measured.items():
         m = measured.communicating
         for job in np.unique(m.job).tolist():
-            mine = m.job == job
-            means_s = {kind: float(s[mine].mean()) for kind, s in m.exposed_s.items()}
+            of_job = m.job == job
+            means_s = {kind: float(s[of_job].mean()) for kind, s in m.exposed_s.items()}
             if not any(means_s.values()):
                 continue
-            first, time_s = int(np.argmax(mine)), float(m.time_s[mine].mean())
+            first, time_s = int(np.argmax(of_job)), float(m.time_s[of_job].mean())
             row: dict[str, object] = {
                 "policy": name,
                 "job_id": int(result.workload.job_id[job]),
                 "n_nodes": int(m.n_nodes[first]),
                 "pattern": mix[int(m.share[first])].pattern,
-                "snapshots": int(mine.sum()),
+                "snapshots": int(of_job.sum()),
                 "time_s": time_s,
             }
             rows.append(row | {f"exposed_{kind}": s / time_s for kind, s in means_s.items()})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -103,9 +103,6 @@ class Trial(ABC):
         return schedules, float(sum(float(columns["seconds"]) for _, columns in found))
 
 
-NewTrial = Callable[[Config, TaskRunner, ProgressReporter], Trial]
-
-
 @dataclass(frozen=True)
 class Report:
     """What a study reports."""
@@ -136,10 +133,9 @@ class Study(ABC):
     def requests(self) -> Sequence[Request]:
         """What each point adds to the config."""
 
-    @property
     @abstractmethod
-    def new_trial(self) -> NewTrial:
-        """Return what makes a trial."""
+    def trial(self, config: Config, runner: TaskRunner, reporter: ProgressReporter) -> Trial:
+        """Return what computes the points of a config, which may be completed."""
 
     @abstractmethod
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
@@ -225,7 +221,7 @@ def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> tup
         ) as tasks,
     ):
         reporter = ProgressReporter(lambda what, share: show.at(100 * share, what), show.print_line)
-        trial = study.new_trial(config, tasks, reporter)
+        trial = study.trial(config, tasks, reporter)
         for point in missing:
             began = time.perf_counter()
             encoded = encode_tables(trial.compute(point[study.name]))

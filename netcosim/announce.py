@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netcosim.executors.mpi import launched_rank
-from netcosim.folders import need_folder
 from netcosim.kernel_parts import (
     CROSSBAR_THREADS,
     CROSSBARS,
@@ -22,6 +21,7 @@ from netcosim.kernel_parts import (
     usual_times_s,
 )
 from netcosim.runs.progress import progress
+from netsim.atomic_files import need_folder
 from netsim.kernel_cache import cache_folder, is_writable
 from netsim.units import format_quantity
 
@@ -76,7 +76,6 @@ def _queue_parts(
     model: type[RunTimeModel],
 ) -> list[str]:
     """Return the part that compiles a run's queues; a log, not yet read, counts as a long one."""
-    from netcosim.runs.queue_intervals import RESAMPLES
     from queuesim.compiled.choice import LEAST_JOBS, why_by_events
     from queuesim.setup import setup_of
 
@@ -91,6 +90,8 @@ def _queue_parts(
         return [not why_by_events(n_jobs * repeats, policy, *rest) for policy in policies]
 
     if resamples is None:
+        from netcosim.runs.queue_intervals import RESAMPLES
+
         needed = any(compiled(1)) or all(compiled(RESAMPLES))
     else:
         needed = any(compiled(max(1, resamples)))

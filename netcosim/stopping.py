@@ -58,8 +58,8 @@ def stoppable() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         if not caught:
             caught.append(number)
-            threading.Thread(target=_insist, args=(number, ended), daemon=True).start()
-        elif _on_its_way():
+            threading.Thread(target=_resend_signal, args=(number, ended), daemon=True).start()
+        elif _stop_is_raised():
             return
         raise _stop_of(caught[0])
 
@@ -93,18 +93,18 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN if caught else handler)
 
 
-_AGAIN_S = 0.05
+_RESEND_S = 0.05
 
 
-def _insist(number: int, ended: threading.Event) -> None:
+def _resend_signal(number: int, ended: threading.Event) -> None:
     """Send a signal again whenever what it raised has been dropped, until the block ends."""
-    while not ended.wait(_AGAIN_S):
+    while not ended.wait(_RESEND_S):
         # twice: an exception is nowhere for a moment while compiled code lets go of things
-        if not _on_its_way() and not ended.wait(_AGAIN_S) and not _on_its_way():
+        if not _stop_is_raised() and not ended.wait(_RESEND_S) and not _stop_is_raised():
             os.kill(os.getpid(), number)
 
 
-def _on_its_way() -> bool:
+def _stop_is_raised() -> bool:
     """Return whether the main thread is handling a raised `Stopped`."""
     found: object = sys._current_exceptions().get(threading.main_thread().ident or 0)
     # a triple up to Python 3.11, the exception itself from 3.12

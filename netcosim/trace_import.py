@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.parser import Parser
+from netcosim.cli import Parser
 from netsim.errors import NetcosimError, need_name
 
 if TYPE_CHECKING:

@@ -1,12 +1,17 @@
-"""Files that are written whole or not at all, and the folders that they are in."""
+"""Files that are written whole or not at all, by one process at a time, and signals that wait."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+from typing import IO
 
 from netsim.errors import NetcosimError
 
@@ -71,3 +76,108 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NetcosimError(f"{folder}: cannot be made: {error.strerror}") from None
+
+
+def need_folder(folder: Path) -> None:
+    """Raise NetcosimError unless a folder can be written or made here; leaves nothing."""
+    place = folder.absolute()
+    try:
+        if place.exists():
+            if not place.is_dir():
+                raise NetcosimError(f"{folder}: a file; a folder was expected")
+        else:
+            missing = place
+            while not place.exists():
+                missing, place = place, place.parent
+            if not place.is_dir():
+                raise NetcosimError(f"{folder}: cannot be made: {place} is a file")
+            # the only sure way to know; some folders wrongly report that they are writable
+            missing.mkdir()
+            missing.rmdir()
+    except (OSError, ValueError) as error:
+        if isinstance(error, NetcosimError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise NetcosimError(f"{folder}: cannot be made: {reason}") from None
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise NetcosimError(f"{folder}: cannot be made: {place} cannot be written")
+
+
+@contextmanager
+def defer_signals() -> Iterator[None]:
+    """Defer signals that arrive within the block to its end.
+
+    It protects what must not be left half done, such as a started but not yet recorded process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = {s: signal.signal(s, note) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
+    """Acquire ``path.lock``; the system releases it when the process ends, however it ends.
+
+    Parameters
+    ----------
+    what : str
+        What it protects, for the message.
+    """
+    lock = try_lock(path)
+    if lock is None:
+        raise NetcosimError(f"{path}: another process is writing this {what}")
+    return lock
+
+
+def try_lock(path: Path) -> IO[str] | None:
+    """Acquire a lock as `acquire_lock` does, but return None if another process holds it."""
+    lock_path = path.with_name(path.name + ".lock")
+    while True:
+        need_regular(lock_path)
+        try:
+            file = open(lock_path, "a", opener=_open_lock)  # noqa: SIM115
+        except OSError as error:
+            raise NetcosimError(f"{path}: cannot be written: {error.strerror}") from None
+        # A lock is removed when it is released; a file with content belongs to another program.
+        if os.fstat(file.fileno()).st_size:
+            file.close()
+            raise NetcosimError(
+                f"{lock_path}: a file with content is in the place of the lock of {path}; move it"
+            )
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            if isinstance(error, BlockingIOError):
+                return None
+            raise NetcosimError(
+                f"{lock_path}: the file system has no locks ({error.strerror}); mount it with "
+                "flock (Lustre: -o flock), or write to another one"
+            ) from None
+        # The former holder may have removed the name between our open and our lock.
+        if lock_path.exists() and os.fstat(file.fileno()).st_ino == lock_path.stat().st_ino:
+            return file
+        file.close()
+
+
+def _open_lock(path: str, flags: int) -> int:
+    """Open a file without truncating it, following a link or waiting at a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def let_go(lock: IO[str]) -> None:
+    """Remove a lock that is held."""
+    Path(lock.name).unlink(missing_ok=True)
+    lock.close()

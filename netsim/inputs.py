@@ -9,14 +9,16 @@ point, and the same file in another folder makes the same one. Code that reads t
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from netsim.errors import NetcosimError
 from netsim.files import check_file
-from netsim.rank_files import companions
 
 _KEYS = {"file", "sha256"}
 
@@ -24,7 +26,7 @@ _KEYS = {"file", "sha256"}
 def file_digest(path: str | Path) -> str:
     """Return the SHA-256 digest of a file as 64 hex digits.
 
-    Of the file of a rank (`netsim.rank_files`), that of the digests of all that are read with it.
+    Of the file of a rank (`netsim.inputs`), that of the digests of all that are read with it.
     """
     together = companions(path)
     if len(together) > 1:
@@ -138,3 +140,108 @@ def _inputs_of(content: object) -> Iterator[Mapping[str, object]]:
     elif isinstance(content, (list, tuple)):
         for value in content:
             yield from _inputs_of(value)
+
+
+def place_files(content: dict[str, Any], keys: Iterable[str], folder: Path) -> None:
+    """Make relative paths at dotted keys absolute where such a file lies in a folder.
+
+    Other paths stay relative to the working directory.
+
+    Parameters
+    ----------
+    content : dict
+        Changed in place.
+    keys : iterable of str
+        ``a.b.c``; ``*`` matches each entry of a list. A value is a path or has one at "file".
+    """
+    for dotted in keys:
+        *path, key = dotted.split(".")
+        tables: list[Any] = [content]
+        for part in path:
+            inner = [table.get(part) for table in tables if isinstance(table, dict)]
+            if part == "*":
+                inner = [one for table in tables if isinstance(table, list) for one in table]
+            tables = inner
+        for table in tables:
+            if key == "*" and isinstance(table, list):
+                _place_entries(table, dotted, folder)
+            elif isinstance(table, dict):
+                pinned = table.get(key)
+                if isinstance(pinned, dict):
+                    _place(pinned, "file", dotted, folder)
+                else:
+                    _place(table, key, dotted, folder)
+
+
+def _place_entries(files: list[Any], dotted: str, folder: Path) -> None:
+    for k, name in enumerate(files):
+        entry = name if isinstance(name, dict) else {"file": name}
+        _place(entry, "file", dotted, folder)
+        files[k] = name if isinstance(name, dict) else entry["file"]
+
+
+def _place(table: dict[str, Any], key: str, dotted: str, folder: Path) -> None:
+    name = table.get(key)
+    if isinstance(name, str):
+        if "\0" in name:
+            raise NetcosimError(f"key {dotted}: {name!r}; no file has a zero byte in its name")
+        if os.path.exists(folder / name):
+            table[key] = str(folder / name)
+
+
+_RANK_FILE = re.compile(r"(?P<prefix>.+)\.(?P<rank>[0-9]+)\.(?P<end>et|json)")
+
+
+def ranks_of(path: str | Path) -> list[Path]:
+    """Return the files that differ from this one in the number of their rank, in order.
+
+    ``w.0.et``, ``w.1.et``, ... A file of another name, or without others, is alone.
+
+    Raises
+    ------
+    NetcosimError
+        A rank is missing between others.
+    """
+    path = Path(path)
+    own = _RANK_FILE.fullmatch(path.name)
+    if own is None or not path.parent.is_dir():
+        return [path]
+    found = {}
+    for name in os.listdir(path.parent) if os.access(path.parent, os.R_OK) else ():
+        match = _RANK_FILE.fullmatch(name)
+        if match and (match["prefix"], match["end"]) == (own["prefix"], own["end"]):
+            found[int(match["rank"])] = path.parent / name
+    if len(found) <= 1:
+        return [path]
+    missing = next(rank for rank in range(len(found) + 1) if rank not in found)
+    if missing < len(found):
+        raise NetcosimError(
+            f"{path}: {len(found)} ranks' files are beside it, without that of rank {missing}"
+        )
+    return [found[rank] for rank in range(len(found))]
+
+
+def companions(path: str | Path) -> list[Path]:
+    """Return all files that are read with a rank's file: those of all ranks, and of the groups.
+
+    The members of process groups are in ``PREFIX.json``, or else in the only file of the folder
+    whose name begins with ``comm_group``, or in the one of these that ends as the prefix.
+    """
+    path = Path(path)
+    own = _RANK_FILE.fullmatch(path.name)
+    if own is None and path.suffix != ".et":
+        return [path]
+    try:
+        ranks = ranks_of(path)
+    except NetcosimError:  # other files that have numbers in their names
+        return [path]
+    prefix = own["prefix"] if own else path.stem
+    named = path.parent / f"{prefix}.json"
+    if named.is_file() and named not in ranks:
+        return [*ranks, named]
+    groups = sorted(path.parent.glob("comm_group*.json"))
+    if len(groups) > 1:
+        ends = (prefix[k:] for k in range(len(prefix)) if not prefix[k].isalnum())
+        fitting = {f"comm_group{end}.json" for end in ends}
+        groups = [one for one in groups if one.name in fitting]
+    return [*ranks, *groups[:1]]

@@ -16,9 +16,8 @@ import pytest
 
 from netcosim import cli
 from netcosim.report.page import write_page
-from netsim.atomic_files import write_text_atomically
+from netsim.atomic_files import acquire_lock, let_go, write_text_atomically
 from netsim.errors import NetcosimError
-from netsim.file_lock import acquire_lock, let_go
 from netsim.files import encoding_of, first_lines, read_lines, write_text
 from workloads.csv_jobs import read_csv, write_csv
 from workloads.details import JobDetails, Labels, NodeLists

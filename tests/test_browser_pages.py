@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from browser import Opened, chromium
 
+from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
 
@@ -35,7 +37,9 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wide = pd.DataFrame({f"column number {i}": [i] for i in range(30)})
-    figure = cdf({"a": [1.0, 2.0], NASTY: [3.0]}, xlabel="time (s)")
+    figure = Drawing(
+        "a", "A", [Panel(partial(cdf, samples={"a": [1.0, 2.0], NASTY: [3.0]}, xlabel="time (s)"))]
+    ).draw()
     text = render_page(
         "Waits",
         "The makespan and the stretch.",

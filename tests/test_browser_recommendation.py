@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from test_isolation_gain_command import CONFIG as GAIN
 
 from netcosim.cli import main
 from netcosim.report.effect import Effect, node_hours
+from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
 from netcosim.report.recommendation import Recommendation
@@ -100,7 +102,9 @@ def look_at(browser: Any, page: Path, width: int, colours: str) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page by hand, with all that a study's page has."""
     wide = pd.DataFrame({f"column number {i}": [i, i + 1] for i in range(20)})
-    figure = cdf({"a": [1.0, 2.0], "b": [3.0]}, xlabel="time (s)")
+    figure = Drawing(
+        "a", "A", [Panel(partial(cdf, samples={"a": [1.0, 2.0], "b": [3.0]}, xlabel="time (s)"))]
+    ).draw()
     sections = [
         ANSWER.section(),
         Section("Policy by policy", "slurm-tree saves 7.0 % of the node-hours (5.2 to 9.1)."),

@@ -28,15 +28,14 @@ from netcosim.cli import build_parser, command_names, main
 from netcosim.commands.sweep import slice_of
 from netcosim.config.load import config_from, load_sweep
 from netcosim.executors import dask_client
-from netcosim.executors.executor import KILLED, run_tasks
+from netcosim.executors.executor import KILLED, compute, run_tasks
 from netcosim.executors.merge import merge
 from netcosim.executors.registry import EXECUTORS, executor_entry, open_workers
 from netcosim.executors.slurm_jobs import SlurmOptions, slurm_options
-from netcosim.executors.worker import compute
 from netcosim.executors.workers import Workers
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
-from netcosim.runs.reporter import ProgressReporter
+from netcosim.runs.progress import ProgressReporter
 from netcosim.runs.store import Store
 from netcosim.runs.sweep import keyed, run_points, sliced
 from netcosim.runs.tasks import StoredTasks
@@ -208,7 +207,7 @@ def test_tasks_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
     sent: list[bytes] = []
     with Pickling(2) as executor, Store(tmp_path / "r.db", "write") as store:
         tasks = StoredTasks(store, "run", Workers(2, executor))
-        trial = squares(2).new_trial(config_from(CONFIG), tasks, ProgressReporter())
+        trial = squares(2).trial(config_from(CONFIG), tasks, ProgressReporter())
         assert trial.compute({"number": 2}) == {"squares": [{"number": 2, "square": 5}]}
         assert store.task_names("run") == {"square of 2"}
     [call] = sent

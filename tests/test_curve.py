@@ -105,6 +105,24 @@ def test_a_load_is_steady_if_it_is_accepted_and_its_halves_agree(
     assert _state(got, 0.05) == state
 
 
+def test_links_of_a_ring_are_busy_as_their_neighbours_send() -> None:
+    """A shift by one uses the links of one direction alone, each as long as its node's load.
+
+    1000-byte packets with 100 bytes of header: at a load of 0.5 a link sends 0.55 of the time.
+    """
+    machine = {
+        "family": "torus",
+        "dims": [8],
+        "packet": {"packet_bytes": 1000, "header_bytes": 100},
+    }
+    config = curve_from({"machine": machine, "curve": {"traffic": "shift", "loads": [0.5]}})
+    alone, point = (curve_point(one) for one in config.points())
+    assert "links" not in alone
+    there, back = point["links"]
+    assert (there["kind"], there["links"], back["links"], back["most"]) == ("d0+", 8, 8, 0.0)
+    assert [there[name] for name in ("least", "most")] == pytest.approx([0.55, 0.55], rel=0.08)
+
+
 def test_messages_go_as_a_matrix_says(tmp_path: Path) -> None:
     table = np.array([[0, 3, 1], [0, 0, 0], [2, 0, 0.0]])
     rng = np.random.default_rng(1)
@@ -184,6 +202,11 @@ def test_the_command_leaves_tables_and_figures(
     frame = pd.read_csv("curve-c/curve.csv")
     assert frame["load"].tolist() == [0.0, 0.2, 0.6] * 2
     assert Path("curve-c/curve.png").read_bytes()[:4] == b"\x89PNG"
+    links = pd.read_csv("curve-c/links.csv")
+    assert links["load"].tolist() == [0.2] * 2 + [0.6] * 2 + [0.2] * 2 + [0.6] * 2
+    assert (links["least"] <= links["median"]).all()
+    assert (links["most"] <= 1).all()
+    assert "Load of links." in page
     assert not list(Path("curve-c").glob(".*part"))
     # another load computes what is new
     Path("c.toml").write_text(CONFIG.replace("0.6]", "0.6, 0.7]"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -46,7 +47,7 @@ from netcosim.report.effect import (
     signed,
     use,
 )
-from netcosim.report.figures.run import run_figures
+from netcosim.report.figures.run import run_drawings
 from netcosim.report.figures.sweep import scale_of
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.verdict import effects_of, findings, part_effects, run_recommendation
@@ -295,10 +296,9 @@ def words_of(tables: Any) -> dict[str, set[str]]:
     from matplotlib.text import Text
 
     found = {}
-    for figure in run_figures(tables, None):
-        drawn = figure.draw()
-        texts = drawn.findobj(Text)
-        found[figure.name] = {t.get_text() for t in texts if isinstance(t, Text)}
+    for drawing in itertools.chain(*run_drawings(tables, None).values()):
+        texts = drawing.draw().findobj(Text)
+        found[drawing.name] = {t.get_text() for t in texts if isinstance(t, Text)}
     return found
 
 

@@ -10,8 +10,7 @@ import pytest
 from page_words import words
 
 from netcosim import catalogue
-from netcosim.cli import build_parser, command, command_names, main
-from netcosim.parser import RENAMED
+from netcosim.cli import RENAMED, build_parser, command, command_names, main
 from netcosim.runs.store import Store
 from workloads.swf import read_swf
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,10 +18,12 @@ from page_words import words
 
 from netcosim.archive.extract import machine_of
 from netcosim.report.effect import COMMUNICATION, RUN_TIME, WAIT, Effect, Quantity
+from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
-from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map, link_matrix
-from netcosim.report.figures.policies import effect_bars, effect_dots, waits_by_size
-from netcosim.report.figures.style import COLOURS, colour, dash, marker, policy_colours
+from netcosim.report.figures.machine import gantt, link_heat_map, link_matrix
+from netcosim.report.figures.panels import FIVE, boxes
+from netcosim.report.figures.policies import effect_bars, effect_dots, pair_matrix, waits_by_size
+from netcosim.report.figures.style import COLOURS, ON_COLOUR, colour, dash, marker, policy_colours
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
@@ -48,25 +52,27 @@ def by_part(quantity: Quantity) -> list[Effect]:
     ]
 
 
+def drawn_on(draw: Callable[..., None], *args: Any, legend: bool = True, **options: Any) -> Figure:
+    panel = Panel(lambda axis: draw(axis, *args, **options))
+    return Drawing("a", "A", [panel], size_in=(6.0, 4.0), legend=legend).draw()
+
+
 def all_figures() -> dict[str, Figure]:
     rng = np.random.default_rng(1)
     topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
-    boxes = pd.DataFrame(
-        [
-            (policy, kind, n, n * 1e-6)
-            for policy in POLICIES
-            for kind in ("local", "global")
-            for n in rng.poisson(9, 30)
-        ],
-        columns=["policy", "kind", "packets", "stall_s"],
-    )
+    rows = [
+        {"policy": policy, "kind": kind, "mean": 3.0} | dict(zip(FIVE, range(5), strict=True))
+        for policy in POLICIES
+        for kind in ("local", "global")
+    ]
     x = np.linspace(0, 1e5, 50)
     return {
-        "boxes": link_boxes(boxes),
-        "bars": effect_bars(by_part(COMMUNICATION)),
-        "runs": effect_bars(by_part(RUN_TIME)),
-        "heat": link_heat_map(machine_of(topology), rng.random(topology.n_links)),
-        "gantt": gantt(
+        "boxes": drawn_on(boxes, pd.DataFrame(rows), "kind", "policy"),
+        "bars": drawn_on(effect_bars, by_part(COMMUNICATION)),
+        "runs": drawn_on(effect_bars, by_part(RUN_TIME)),
+        "heat": drawn_on(link_heat_map, machine_of(topology), rng.random(topology.n_links)),
+        "gantt": drawn_on(
+            gantt,
             np.array([0.0, 50.0]),
             np.array([100.0, 200.0]),
             np.array([0, 2, 3]),
@@ -74,15 +80,23 @@ def all_figures() -> dict[str, Figure]:
             np.array([2, 1, 2], dtype=np.int32),
             machine_nodes=8,
         ),
-        "ratios": effect_dots(
+        "ratios": drawn_on(
+            effect_dots,
             [
                 *(Effect(p, WAIT, "a", 25.0 * i) for i, p in enumerate("cb")),
                 Effect("b", COMMUNICATION, "a", -10.0, -20.0, 10.0, samples=9),
-            ]
+            ],
         ),
-        "waits": waits_by_size([1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}),
-        "utilisation": over_time(dict.fromkeys(POLICIES, (x, x / 1000.0)), "nodes in use (%)"),
-        "cdf": cdf({p: rng.random(20) for p in POLICIES}, xlabel="time (s)"),
+        "pairs": drawn_on(pair_matrix, ["a", "b"], {("a", "b"): ("-3 %", 1)}),
+        "waits": drawn_on(
+            waits_by_size, [1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}
+        ),
+        "utilisation": drawn_on(
+            over_time, dict.fromkeys(POLICIES, (x, x / 1000.0)), "nodes in use (%)"
+        ),
+        "cdf": drawn_on(
+            cdf, {p: rng.random(20) for p in POLICIES}, xlabel="time (s)", legend=False
+        ),
     }
 
 
@@ -93,7 +107,7 @@ def drawn() -> dict[str, Figure]:
 
 def test_axes_tell_their_units(drawn: dict[str, Figure]) -> None:
     expected = {
-        "boxes": ["packets on a link", "stalled time of a link (us)", "local links"],
+        "boxes": ["local", "global", "rdg"],
         "bars": ["communication time, change from simple (%)", "level-spread"],
         "runs": ["run time, change from simple (%)", "all-to-all\n2-8 nodes"],
         "heat": ["sending router", "receiving router", "link busy (%)"],
@@ -180,7 +194,7 @@ def test_units_of_axes() -> None:
 
 def test_figures_refuse_what_they_cannot_draw() -> None:
     with pytest.raises(NetcosimError, match="needs x and y of one length"):
-        over_time({"a": ([0, 1], [1])}, "nodes")
+        drawn_on(over_time, {"a": ([0, 1], [1])}, "nodes")
 
 
 # The page
@@ -219,7 +233,7 @@ NASTY = "<img src=x onerror=1>"
 
 def page() -> str:
     table = pd.DataFrame({"policy": ["a<b", None, NASTY], "mean_wait_s": [1234.5678, np.nan, 3]})
-    figure = cdf({"a": [1.0, 2.0], NASTY: [3.0]}, xlabel="time (s)")
+    figure = drawn_on(cdf, {"a": [1.0, 2.0], NASTY: [3.0]}, xlabel="time (s)")
     sections = [
         Section("Waits", "The waits.\n\nTwo <script>.", table),
         Section("Waits", figure=figure, caption='A "figure"'),
@@ -256,7 +270,7 @@ def test_figures_follow_the_pages_colours(drawn: dict[str, Figure]) -> None:
         assert "var(--ink)" in text
         assert "DejaVu" not in text
         assert " text-anchor: " in text
-        own = {c.lower() for c in COLOURS}
+        own = {c.lower() for c in (*COLOURS, ON_COLOUR)}
         assert set(re.findall(r"#[0-9a-f]{6}\b", text)) <= own, name
         ids = re.findall(r' id="([^"]+)"', text)
         used = re.findall(r"(?:url\(|href=\")#([^)\"]+)", text)

@@ -15,8 +15,8 @@ import sweep_points
 from selection import first_only
 from waiting import wait_until
 
+from netcosim.executors.executor import describe_error
 from netcosim.executors.mpi import launched_by_mpi, launched_rank, world
-from netcosim.executors.worker import describe_error
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
 from netcosim.runs.store import Store

@@ -19,7 +19,7 @@ from netcosim.gain.trial import GainTrial
 from netcosim.gain.verdict import METRICS
 from netcosim.report.effect import signed
 from netcosim.runs.store import Store
-from netcosim.study.budget import TimeBudget
+from netcosim.study.config import TimeBudget
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -13,7 +13,7 @@ from netcosim.gain import tables
 from netcosim.gain.queues import Shorter, arrays, numbers
 from netcosim.gain.tables import TabulatedGain, _node_hours, _times
 from netcosim.gain.verdict import Gain, Line
-from netcosim.study.budget import TimeBudget
+from netcosim.study.config import TimeBudget
 from queuesim.queue import simulate_queue
 from queuesim.statistics import Interval
 

@@ -17,10 +17,10 @@ from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.redrawn import ResampledSpeedups
 from cosim.measuring.snapshots import Measurement, Measurements
 from netcosim.cli import main
+from netcosim.commands import check_resamples
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.queue_intervals import (
     Redrawn,
-    check_resamples,
     default_resamples,
     queue_metrics,
     redrawn,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from netcosim.cli import main
 from netcosim.report.effect import WAIT, Effect
+from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
 from netcosim.report.recommendation import Recommendation
@@ -64,7 +66,15 @@ def test_more_samples_in_words() -> None:
 def test_a_summary_is_one_page_with_all_of_it(tmp_path: Path, form: str) -> None:
     contents = []
     for name in ("s", "t"):
-        figure = cdf({"a": [1.0, 2.0], "$\\frac$_b": [3.0]}, xlabel="time (s)")
+        figure = Drawing(
+            "a",
+            "A",
+            [
+                Panel(
+                    partial(cdf, samples={"a": [1.0, 2.0], "$\\frac$_b": [3.0]}, xlabel="time (s)")
+                )
+            ],
+        ).draw()
         rows = pd.DataFrame({"policy": ["a", "<b>"] * 20, "wait_s": [600.0, 1200.0] * 20})
         sections = [Section("No figure", "text"), Section("Both", "", rows, figure, "A figure.")]
         path = tmp_path / f"{name}.{form}"

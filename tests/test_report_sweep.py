@@ -16,7 +16,7 @@ from netcosim.config.load import points_of
 from netcosim.export.files import export_tables
 from netcosim.report.compared import METRICS, Estimate, best_of, change, t_interval
 from netcosim.report.figures.sweep import MOST_PANELS, best_drawings, curve_drawings, forest_drawing
-from netcosim.report.sweep_page import sweep_drawings, sweep_page
+from netcosim.report.sweep_page import stored_drawings, sweep_page
 from netcosim.report.sweep_tables import (
     ITEMS,
     LABELS,
@@ -239,7 +239,7 @@ def test_drawings_show_what_the_estimates_say() -> None:
     assert len(by_routing.panels) == 3
     [maps] = best_drawings(found)
     assert [panel.title for panel in maps.panels] == ["Wait", "Utilisation"]
-    axis = maps.panel(0).axes[0]
+    axis = maps.figure(0).axes[0]
     assert sorted(t.get_text() for t in axis.texts) == ["rdn"] * 2 + ["simple"] * 3
     assert sum(patch.get_hatch() is not None for patch in axis.patches) == 1
 
@@ -365,17 +365,18 @@ def titles(page: str) -> list[str]:
 @pytest.mark.usefixtures("undrawn")
 def test_policies_come_first_and_what_names_things_last(page: str) -> None:
     found = titles(page)
-    assert found[:2] == ["Recommendation", "Setup"]
-    found = found[2:]
-    assert found[:6] == [
-        *("Best policy by region", "By load", "By routing", "Policies"),
+    assert found[:3] == ["Recommendation", "Results", "Setup"]
+    found = found[3:]
+    assert found[:7] == [
+        *("Best policy by region", "By load", "By routing", "Who waits", "Policies"),
         *("Best policy, point by point", "Points"),
     ]
-    assert found[6:9] == ["speedups", "links", "measured jobs"]
+    assert found[7:10] == ["speedups", "links", "measured jobs"]
     lead = page[page.index('class="recommendation"') : page.index("Best policy by region</h2>")]
     words = re.sub(r"<[^>]+>", "", lead)
     assert "12 points over load (0.7, 1.4) and routing (minimal, valiant), 3 repetitions" in words
     assert "communication time" in words
+    assert "dragonfly(p=2, a=2, h=2, g=5): 20 nodes, routing minimal." in words
     for name in ("speedups", "links", "measured-jobs"):
         assert f'<section id="{name}" class="folded">' in page
 
@@ -428,7 +429,7 @@ def test_ids_on_the_page_are_one_of_a_kind(page: str) -> None:
 
 def test_drawings_have_names_of_their_own(sweep_file: Path) -> None:
     with Store(sweep_file, "read") as store:
-        names = [drawing.name for drawing in sweep_drawings(store)]
+        names = [drawing.name for drawing in stored_drawings(store)]
     assert len(names) == len(set(names))
     assert {"best-policy", "wait-by-load", "turnaround-by-routing"} <= set(names)
 
@@ -448,7 +449,7 @@ def test_stores_without_policies_have_a_page_of_tables(tmp_path: Path) -> None:
     )
     with Store(tmp_path / "p.db", "read") as store:
         store_page, failed = sweep_page(store)
-        assert sweep_drawings(store) == []
+        assert stored_drawings(store) == []
     assert failed == 1
     assert titles(store_page)[:4] == ["Failed points", "mean", "slowdowns", "Points"]
     assert "no table of policies" in re.sub(r"<[^>]+>", "", store_page)
@@ -465,7 +466,7 @@ def test_names_from_a_file_stay_text(tmp_path: Path) -> None:
     put(tmp_path / "p.db", {"0": (config, {"policies": rows}), "1": (other, {"policies": rows})})
     with Store(tmp_path / "p.db", "read") as store:
         text, _ = sweep_page(store)
-        names = [drawing.name for drawing in sweep_drawings(store)]
+        names = [drawing.name for drawing in stored_drawings(store)]
     assert "<script>alert" not in text
     assert "<i>x</i>" not in text
     assert all(re.fullmatch(r"[a-z0-9_.-]+", name) for name in names)

@@ -21,7 +21,7 @@ from netcosim.archive.serialize import serialize
 from netcosim.cli import command_names, main
 from netcosim.config.load import config_from, load_config
 from netcosim.report.about import ABOUT
-from netcosim.report.figures.run import busy_nodes, run_figures, slowdowns, waiting_jobs
+from netcosim.report.figures.run import busy_nodes, run_drawings, slowdowns, waiting_jobs
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.run_page import NO_ARCHIVE, stored_run_page
 from netcosim.runs.cosim import run_cosim
@@ -172,15 +172,15 @@ def test_one_colour_a_policy(out: Path) -> None:
     tables, kept, _ = stored(out / "results.db")
     paints = policy_colours(["rdn", "simple"])
     seen = {}
-    for figure in run_figures(tables, kept):
-        text = figure.draw()
+    drawings = run_drawings(tables, kept)
+    for part, drawing in [(part, one) for part, group in drawings.items() for one in group]:
         colours = {
             matplotlib_hex(artist.get_color())
-            for axis in text.axes
+            for axis in drawing.draw().axes
             for artist in axis.get_lines()
-            if artist.get_marker() in ("o", "s") or figure.part == "time"
+            if artist.get_marker() in ("o", "s") or part == "time"
         }
-        seen[figure.name] = colours & set(map(str.lower, paints.values()))
+        seen[drawing.name] = colours & set(map(str.lower, paints.values()))
     assert seen["policies"] == {paints["simple"].lower()}
     assert seen["utilisation"] == {colour.lower() for colour in paints.values()}
     assert seen["wait-by-size"] == seen["utilisation"]

@@ -31,10 +31,9 @@ from cosim.measuring.tasks import (
 from netcosim import cli
 from netcosim.config.config import Config
 from netcosim.config.load import load_config_text
-from netcosim.executors import processes
+from netcosim.executors import workers as processes
 from netcosim.executors.executor import run_tasks
-from netcosim.executors.processes import local_processes
-from netcosim.executors.workers import Workers
+from netcosim.executors.workers import Workers, local_processes
 from netcosim.package_check import sources_hash
 from netcosim.runs import tasks
 from netcosim.runs.cosim import point_result, run_cosim
@@ -55,8 +54,8 @@ from netcosim.runs.tasks import (
     to_bytes,
 )
 from netcosim.study.results import RESULTS_FILE
+from netsim.atomic_files import acquire_lock
 from netsim.errors import NetcosimError
-from netsim.file_lock import acquire_lock
 
 PLUGIN = """
 import numpy as np

@@ -85,8 +85,8 @@ MIX = (
     "communication_fraction = [0.1, 0.5]}]\n"
 )
 RUNS = {
-    "measured": (JOBS + MIX + "run.snapshots = 1\n", 211),
-    "coupled-flow": (JOBS + MIX + "run.snapshots = 0\n", 227),
+    "measured": (JOBS + MIX + "run.snapshots = 1\n", 200),
+    "coupled-flow": (JOBS + MIX + "run.snapshots = 0\n", 216),
     "as-logged": ('workload.log = "log.swf"\nrun.snapshots = 0\n', 190),
 }
 """Config and most modules of the project that a run of it loads, by run-time model.

@@ -19,10 +19,10 @@ from hostile.row import config_text
 from selection import first_only
 
 from netcosim.cli import main
-from netcosim.executors.signals import defer_signals
-from netcosim.executors.worker import compute
+from netcosim.executors.executor import compute
 from netcosim.runs.store import Store
 from netcosim.stopping import Stopped, Terminated, stoppable
+from netsim.atomic_files import defer_signals
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = [sys.executable, "-m", "netcosim"]

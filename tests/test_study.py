@@ -7,9 +7,8 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from netcosim.runs.points import point_key
 from netcosim.runs.tasks import count_tasks
 from netcosim.study.config import StudyConfig
 from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys
-from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial, run_study
+from netcosim.study.study import Frames, Report, Request, Study, Trial, run_study
 from queuesim.statistics import Interval, interval_cells, interval_columns
 
 COMPUTED: list[object] = []
@@ -63,9 +62,8 @@ class Squares(Study):
     def requests(self) -> Sequence[Request]:
         return [{"number": number} for number in self.numbers]
 
-    @property
-    def new_trial(self) -> NewTrial:
-        return partial(SquareTrial, offset=1)
+    def trial(self, *context: Any) -> SquareTrial:
+        return SquareTrial(*context, offset=1)
 
     def report(self, tables: object, frames: Frames, seconds: float) -> Report:
         total = int(frames["squares"]["square"].sum())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 
-from netcosim.commands import add_quiet
+from netcosim.commands import add_options
 from netsim.errors import NetcosimError
 
 HELP = "measure how fast this machine runs all of it"
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only", metavar="NAME", help="one measurement or part: size, tick, flows, loop, ..."
     )
     parser.add_argument("--out", metavar="FILE.json", help="write all that was measured here, too")
-    add_quiet(parser)
+    add_options(parser, "quiet")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,8 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from experiments.benchmarks.registry import chosen
     from experiments.benchmarks.table import head, line, report, summary
     from netcosim.announce import compile_kernels
-    from netcosim.folders import need_folder
-    from netsim.atomic_files import make_folder, need_regular, write_text_atomically
+    from netsim.atomic_files import make_folder, need_folder, need_regular, write_text_atomically
 
     target = None if args.out is None else Path(args.out)
     if target is not None:

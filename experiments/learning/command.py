@@ -15,8 +15,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_executor, add_format, add_quiet
-from netcosim.folders import need_folder
+from netcosim.commands import add_options
+from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError, need_name, unknown_name
 
 HELP = "a fixed benchmark for agents that learn to schedule on a shared network"
@@ -52,10 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--held-out", type=int, metavar="N", help="weeks, instead of the scale's")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the training")
-    add_executor(parser)
+    add_options(parser, "jobs", "executor")
     parser.add_argument("--out", default="bench-rl", metavar="DIR", help="default: bench-rl")
-    add_format(parser)
-    add_quiet(parser)
+    add_options(parser, "format", "quiet")
 
 
 def run(args: argparse.Namespace) -> int:

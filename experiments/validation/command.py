@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_format, add_quiet, names_in
-from netcosim.folders import need_folder
+from netcosim.commands import add_options, names_in
+from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 HELP = "measure closed forms, both engines and published numbers again, and judge them"
@@ -49,8 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the interpreter that has the peer's package; by default looked for",
     )
     parser.add_argument("--out", default="netcosim-validate", metavar="FOLDER")
-    add_format(parser, "svg")
-    add_quiet(parser)
+    add_options(parser, "format", "quiet", format="svg")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -22,9 +22,9 @@ from experiments.validation.row import (
     as_text,
     failed,
 )
-from netcosim.report.figures.files import Form, write_section_figures
+from netcosim.report.figures.drawing import Form, write_figures
 from netcosim.report.figures.style import INK, colour, grid, marker, new_figure
-from netcosim.report.page import Section, render_page, write_page
+from netcosim.report.page import Section, figures_of, render_page, write_page
 from netcosim.runs.progress import progress
 
 PAGE, TABLE, RECORDS = "validation.html", "validation.csv", "validation.json"
@@ -55,7 +55,7 @@ def write_validation(
         write_page(folder / PAGE, page),
         write_page(folder / TABLE, table),
         write_page(folder / RECORDS, json.dumps(records, indent=1) + "\n"),
-        *write_section_figures(sections, folder, form),
+        *write_figures(figures_of(sections), folder, form),
     ]
 
 

@@ -23,8 +23,13 @@ from queuesim.result import QueueResult
 
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
-
-
+_OF_JOBS = ("start_unix_s", "job_id", "submit_s", "run_time_s", "requested_s", "n_nodes", "user")
+_OF_MACHINE = (
+    *("name", "family", "rails", "port_router", "link_src", "link_dst", "link_kind"),
+    *("link_bandwidth_Bps", "kinds", "node_names"),
+)
+_OF_LINKS = ("packets", "bytes", "busy_ps", "stall_ps")
+"""What is archived by the name that it has."""
 _NO_NODES = np.empty(0, dtype=np.int32)
 
 
@@ -56,13 +61,7 @@ def archive_of(result: CosimResult) -> ArchivedRun:
         machine_of(result.machine.topology),
         ArchivedJobs(
             log=jobs.name,
-            start_unix_s=jobs.start_unix_s,
-            job_id=jobs.job_id,
-            submit_s=jobs.submit_s,
-            run_time_s=jobs.run_time_s,
-            requested_s=jobs.requested_s,
-            n_nodes=jobs.n_nodes,
-            user=jobs.user,
+            **{name: getattr(jobs, name) for name in _OF_JOBS},
             pattern=result.share.astype(np.int16),
             fraction=result.fraction,
             patterns=tuple(entry.pattern for entry in result.config.communication.mix),
@@ -75,16 +74,7 @@ def machine_of(topology: Topology) -> ArchivedMachine:
     """Return the archived part of a machine."""
     drawn = layout_of(topology)
     return ArchivedMachine(
-        name=topology.name,
-        family=topology.family,
-        rails=topology.rails,
-        port_router=topology.port_router,
-        link_src=topology.link_src,
-        link_dst=topology.link_dst,
-        link_kind=topology.link_kind,
-        link_bandwidth_Bps=topology.link_bandwidth_Bps,
-        kinds=topology.kinds,
-        node_names=topology.node_names,
+        **{name: getattr(topology, name) for name in _OF_MACHINE},
         router_x=drawn.x,
         router_y=drawn.y,
         router_group=drawn.group,
@@ -142,10 +132,7 @@ def _links(result: CosimResult, name: str) -> ArchivedLinks | None:
         time_s=measured.instant_s[numbers],
         number=numbers,
         span_s=np.array([run.end_ps for run in runs]) * 1e-12,
-        packets=np.array([run.link_packets for run in runs]),
-        bytes=np.array([run.link_bytes for run in runs]),
-        busy_ps=np.array([run.link_busy_ps for run in runs]),
-        stall_ps=np.array([run.link_stall_ps for run in runs]),
+        **{name: np.array([getattr(run, f"link_{name}") for run in runs]) for name in _OF_LINKS},
     )
 
 
@@ -154,7 +141,7 @@ def _measured(result: CosimResult, name: str) -> ArchivedMeasured | None:
     if measured is None or result.study is None:
         return None
     study = result.study
-    there = {n: study.at(n).sides[name] for n in np.unique(measured.snapshot).tolist()}
+    sides = {n: study.at(n).sides[name] for n in np.unique(measured.snapshot).tolist()}
     near = result.neighbours.get(name)
     none = np.full(len(measured.job), np.nan)
     sizes = study.sides[name].schedule.workload.n_nodes
@@ -166,7 +153,7 @@ def _measured(result: CosimResult, name: str) -> ArchivedMeasured | None:
         (none if measured.alone_s is None else measured.alone_s) if near is None else near.alone_s,
         *ranges(
             [
-                there[s].placement(j).nodes[: sizes[j]]
+                sides[s].placement(j).nodes[: sizes[j]]
                 for s, j in zip(measured.snapshot.tolist(), measured.job.tolist(), strict=True)
             ]
         ),

@@ -168,13 +168,13 @@ class ArchivedSchedule:
 
     def nodes_of(self, job: int) -> LongArray:
         """Return the nodes of a job (by index), in the order of its ranks."""
-        mine = slice(self.range_ptr[job], self.range_ptr[job + 1])
+        own_ranges = slice(self.range_ptr[job], self.range_ptr[job + 1])
         return np.concatenate(
             [np.empty(0, dtype=np.int64)]
             + [
                 np.arange(first, first + length)
                 for first, length in zip(
-                    self.range_first[mine], self.range_length[mine], strict=True
+                    self.range_first[own_ranges], self.range_length[own_ranges], strict=True
                 )
             ]
         )

@@ -9,79 +9,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from netsim.errors import NetcosimError
 from netsim.text_numbers import number_of, whole_number
 
+if TYPE_CHECKING:
+    from netcosim.config.config import Config
+
 Value = TypeVar("Value")
 FORMATS = ("png", "svg", "pdf")
-
-
-def add_jobs(parser: argparse.ArgumentParser, default: int = 1) -> None:
-    """Add ``--jobs``, the number of local processes."""
-    parser.add_argument(
-        "--jobs",
-        type=number_of_processes,
-        default=default,
-        metavar="N",
-        help=f"local processes (default {default}); they change no result",
-    )
-
-
-def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Add ``--quiet``."""
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json``."""
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        dest="as_json",
-        help="print the recommendation and its effects as JSON (docs/results.md)",
-    )
-
-
-def add_format(parser: argparse.ArgumentParser, default: str = FORMATS[0]) -> None:
-    """Add ``--format``, the kind of figure files."""
-    parser.add_argument(
-        "--format", choices=FORMATS, default=default, help=f"of the figures (default {default})"
-    )
-
-
-def add_summary(parser: argparse.ArgumentParser) -> None:
-    """Add ``--summary``."""
-    parser.add_argument(
-        "--summary",
-        metavar="FILE",
-        type=_summary_file,
-        help="one page to forward, .pdf or .png: recommendation, main figure and table",
-    )
-
-
-def add_executor(parser: argparse.ArgumentParser) -> None:
-    """Add ``--jobs``, and ``--executor`` for workers elsewhere."""
-    from netcosim.executors.registry import EXECUTORS
-
-    add_jobs(parser)
-    described = "; ".join(f"{entry.name}: {entry.description}" for entry in EXECUTORS.values())
-    parser.add_argument(
-        "--executor",
-        type=valid_executor,
-        default="",
-        metavar="NAME[:ARGUMENT]",
-        help=f"who computes ({described})",
-    )
-
-
-def processes_beside(args: argparse.Namespace) -> int:
-    """Return ``--jobs``, or 2 at least where others compute: points then use one thread."""
-    from netcosim.executors.mpi import launched_by_mpi
-
-    elsewhere = launched_by_mpi() or args.executor not in ("", "processes")
-    return max(2, args.jobs) if elsewhere else int(args.jobs)
 
 
 def _checked(value: Value, check: Callable[[Value], object]) -> Value:
@@ -104,6 +41,73 @@ def _summary_file(text: str) -> Path:
     from netcosim.report.summary import check_summary
 
     return _checked(Path(text), check_summary)
+
+
+def number_of_processes(text: str) -> int:
+    """Return a number of local processes that this machine bears."""
+    from netcosim.executors.workers import check_jobs
+
+    number = whole_number(text.removeprefix("-"))
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}; must be a whole number")
+    return _checked(-number if text.startswith("-") else number, check_jobs)
+
+
+_RESAMPLES = (
+    "logs that the queues are simulated on for intervals of waits; 0: none (default 200, or as "
+    "many as have ten million jobs under all policies, but at least 20; 0 where the queues are "
+    "not compiled)"
+)
+_SUMMARY = "one page to forward, .pdf or .png: recommendation, main figure and table"
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "jobs": {
+        "type": number_of_processes,
+        "default": 1,
+        "metavar": "N",
+        "help": "local processes (default %(default)s); they change no result",
+    },
+    "executor": {"type": valid_executor, "default": "", "metavar": "NAME[:ARGUMENT]"},
+    "quiet": {"action": "store_true", "help": "no progress on stderr"},
+    "json": {
+        "action": "store_true",
+        "dest": "as_json",
+        "help": "print the recommendation and its effects as JSON (docs/results.md)",
+    },
+    "format": {
+        "choices": FORMATS,
+        "default": FORMATS[0],
+        "help": "of the figures (default %(default)s)",
+    },
+    "summary": {"metavar": "FILE", "type": _summary_file, "help": _SUMMARY},
+    "resamples": {"type": int, "metavar": "N", "help": _RESAMPLES},
+}
+"""Options that several commands have."""
+
+
+def add_options(parser: argparse.ArgumentParser, *names: str, **defaults: object) -> None:
+    """Add options of several commands: ``--jobs``, ``--executor`` for workers elsewhere, ...
+
+    Parameters
+    ----------
+    **defaults
+        In place of the usual ones, by option.
+    """
+    for name in names:
+        option = {**_OPTIONS[name], **({"default": defaults[name]} if name in defaults else {})}
+        if name == "executor":
+            from netcosim.executors.registry import EXECUTORS
+
+            ways = "; ".join(f"{entry.name}: {entry.description}" for entry in EXECUTORS.values())
+            option["help"] = f"who computes ({ways})"
+        parser.add_argument(f"--{name}", **option)
+
+
+def processes_beside(args: argparse.Namespace) -> int:
+    """Return ``--jobs``, or 2 at least where others compute: points then use one thread."""
+    from netcosim.executors.mpi import launched_by_mpi
+
+    elsewhere = launched_by_mpi() or args.executor not in ("", "processes")
+    return max(2, args.jobs) if elsewhere else int(args.jobs)
 
 
 def names_in(text: str | None) -> tuple[str, ...]:
@@ -132,23 +136,16 @@ def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def number_of_processes(text: str) -> int:
-    """Return a number of local processes that this machine bears."""
-    from netcosim.executors.processes import check_jobs
+def check_resamples(config: Config, resamples: int | None) -> None:
+    """Refuse a number of logs for a run whose queues cannot be simulated without its network."""
+    from cosim.registry import RUNTIME_MODELS
 
-    number = whole_number(text.removeprefix("-"))
-    if number is None:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}; must be a whole number")
-    return _checked(-number if text.startswith("-") else number, check_jobs)
-
-
-def add_resamples(parser: argparse.ArgumentParser) -> None:
-    """Add ``--resamples``."""
-    parser.add_argument(
-        "--resamples",
-        type=int,
-        metavar="N",
-        help="logs that the queues are simulated on for intervals of waits; 0: none (default 200, "
-        "or as many as have ten million jobs under all policies, but at least 20; 0 where the "
-        "queues are not compiled)",
-    )
+    name = config.queue.run_time_model
+    if resamples is not None and resamples < 0:
+        raise NetcosimError(f"--resamples {resamples}; must be at least 0")
+    if resamples and not RUNTIME_MODELS[name].fixed:
+        fixed = ", ".join(n for n, model in RUNTIME_MODELS.items() if model.fixed)
+        raise NetcosimError(
+            f"--resamples {resamples}: run times change while jobs run under "
+            f'queue.run_time_model = "{name}"; intervals of waits need one of {fixed}'
+        )

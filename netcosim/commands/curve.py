@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_executor, add_format, add_json, add_quiet, add_summary, numbers_in
-from netcosim.folders import need_folder
+from netcosim.commands import add_options, numbers_in
+from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
@@ -59,11 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only print the number of points and estimated time"
     )
-    add_executor(parser)
-    add_summary(parser)
-    add_format(parser)
-    add_json(parser)
-    add_quiet(parser)
+    add_options(parser, "jobs", "executor", "summary", "format", "json", "quiet")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -112,8 +108,8 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     import numpy as np
 
     from netcosim.curve.adaptive import ROUNDS, refined
-    from netcosim.curve.output import draw, summary, write
-    from netcosim.curve.page import recommend_routing, write_report
+    from netcosim.curve.output import LINKS, draw, draw_links, summary
+    from netcosim.curve.page import publish, recommend_routing
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.report.page import Section
     from netcosim.report.policies import print_table
@@ -134,16 +130,17 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     ceiling = bounds.uniform_load if bounds is not None and uniform else None
 
     def written(tables: Tables, more: str) -> None:
-        frame = frames_of(tables)["curve"]
-        drawn, title = draw(frame, topology.name, ceiling), f"What {topology.name} carries"
-        figure = write(out, frame, drawn, args.format)
+        frames = frames_of(tables)
+        frame, title = frames["curve"], f"What {topology.name} carries"
+        saturation = frames["saturation"] = summary(frame)
         answer = recommend_routing(frame, config, computing_s(out / STORE, points) / len(frame))
-        sections = [Section("Saturation", "", summary(frame)), Section("Points", "", frame)]
-        page = write_report(
-            out, Path(args.config), config, answer, title, drawn, sections, args.summary
-        )
-        files = {"page": page, "figure": figure, "table": out / "curve.csv"}
-        rows = [{str(k): v for k, v in row.items()} for row in summary(frame).to_dict("records")]
+        sections = [Section("Saturation", "", saturation), Section("Points", "", frame)]
+        if "links" in frames:
+            links = frames["links"]
+            sections.insert(1, Section("Links", LINKS, links, draw_links(links), "Load of links."))
+        drawn = draw(frame, topology.name, ceiling)
+        files = publish(args, out, config, answer, title, drawn, sections, frames)
+        rows = [{str(k): v for k, v in row.items()} for row in saturation.to_dict("records")]
         lines = ["", print_table(rows)]
         lines += bounds.describe() if bounds else ()
         print_answer(answer, [*lines, f"{more}; {listed(files)}"], files, args.as_json)
@@ -175,10 +172,10 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     """Compute bus bandwidths over sizes, beside measured ones."""
     import pandas as pd
 
-    from netcosim.curve.bandwidth import compared, draw, format_rows, matching, write
+    from netcosim.curve.bandwidth import compared, draw, format_rows, matching
     from netcosim.curve.collective import FUNCTION, points
     from netcosim.curve.measured import COLUMNS, read_measured
-    from netcosim.curve.page import recommend_algorithm, write_report
+    from netcosim.curve.page import publish, recommend_algorithm
     from netcosim.report.page import Section
     from netcosim.report.recommendation import listed, print_answer
     from netcosim.runs.frames import frames_of
@@ -197,17 +194,14 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     computed, tables = done
     rows = tables.get("collective", ())
     if rows:
-        frame = frames_of(tables)["collective"]
-        title, pairs = f"{args.collective} on {topology.name}", compared(frame, measured)
-        drawn = draw(frame, measured, title)
-        figure = write(out, frame, measured, drawn, args.format)
-        seconds = computing_s(out / STORE, chosen) / len(chosen)
-        answer = recommend_algorithm(frame, pairs, seconds)
+        frames = frames_of(tables)
+        frame, title = frames["collective"], f"{args.collective} on {topology.name}"
+        pairs = compared(frame, measured)
+        frames |= {"measured": pairs} if len(measured) else {}
+        answer = recommend_algorithm(frame, pairs, computing_s(out / STORE, chosen) / len(chosen))
         shown = [Section("Bus bandwidth", "", frame)]
-        page = write_report(
-            out, Path(args.config), config, answer, title, drawn, shown, args.summary
-        )
-        files = {"page": page, "figure": figure, "table": out / "collective.csv"}
+        drawn = draw(frame, measured, title)
+        files = publish(args, out, config, answer, title, drawn, shown, frames)
         counts = f"{computed.computed} points computed, {computed.already} were stored"
         lines = [*format_rows(frame, pairs), f"{counts}; {listed(files)}"]
         print_answer(answer, lines, files, args.as_json)

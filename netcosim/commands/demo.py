@@ -14,8 +14,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from netcosim.commands import add_jobs, add_quiet, add_resamples, names_in
-from netcosim.folders import need_folder
+from netcosim.commands import add_options, check_resamples, names_in
+from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 HELP = "simulate queue and network in a minute or two, with a report"
@@ -39,10 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="policies to compare, the first is the reference (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=1, help="default: %(default)s")
-    add_resamples(parser)
+    add_options(parser, "resamples")
     parser.add_argument("--out", default="netcosim-demo", metavar="FOLDER")
-    add_jobs(parser, min(2, os.cpu_count() or 1))
-    add_quiet(parser)
+    add_options(parser, "jobs", "quiet", jobs=min(2, os.cpu_count() or 1))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +50,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.config.load import load_config
     from netcosim.demo_config import demo_config_text, read_demo_log
     from netcosim.log_summary import left_out_and_notes
-    from netcosim.runs.queue_intervals import check_resamples
     from netsim.atomic_files import make_folder, write_text_atomically
 
     if args.first_jobs is not None and args.first_jobs < 1:
@@ -67,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     text = demo_config_text(log, args.first_jobs, policies, args.seed)
     out = Path(args.out)
     need_folder(out)
-    made = not out.exists()
+    is_new = not out.exists()
     make_folder(out)
     path = out / "demo.toml"
     before = set(out.iterdir())
@@ -94,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         with suppress(OSError):
             if set(out.iterdir()) - before == {path}:
                 path.unlink()
-                if made:
+                if is_new:
                     out.rmdir()
         raise
     print(f"open {page} in a browser; {path} is the config that made it")

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from netcosim.commands import names_in
-from netcosim.folders import need_folder
+from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 HELP = "write a commented config for a machine, a log and policies"

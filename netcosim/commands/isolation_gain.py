@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from netcosim.commands import add_jobs, add_json, add_quiet, add_summary
+from netcosim.commands import add_options
 from netsim.errors import NetcosimError
 
 HELP = "would isolation pay on your own log and fat-tree?"
@@ -30,10 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default netcosim-gain-CONFIG here"
     )
-    add_jobs(parser)
-    add_summary(parser)
-    add_json(parser)
-    add_quiet(parser)
+    add_options(parser, "jobs", "summary", "json", "quiet")
     parser.add_argument(
         "--minutes",
         type=float,
@@ -71,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         # what they import takes a while and must not come before a word on compiling
         from netcosim.gain.phase_map import IsolationMap
         from netcosim.gain.study import IsolationGain
-        from netcosim.study.budget import TimeBudget
+        from netcosim.study.config import TimeBudget
         from netcosim.study.study import run_study
 
         budget = TimeBudget(time.time(), args.minutes, args.jobs)

@@ -18,15 +18,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import (
-    add_executor,
-    add_json,
-    add_quiet,
-    add_summary,
-    names_in,
-    numbers_in,
-    processes_beside,
-)
+from netcosim.commands import add_options, names_in, numbers_in, processes_beside
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 
@@ -46,10 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="CONFIG.toml", help="settings without a flag; flags take precedence"
     )
     parser.add_argument("--out", default="netcosim-judge", metavar="FOLDER")
-    add_executor(parser)
-    add_summary(parser)
-    add_json(parser)
-    add_quiet(parser)
+    add_options(parser, "jobs", "executor", "summary", "json", "quiet")
     parser.add_argument("--bandwidth", metavar="BW", help='of every link, "100 Gbit/s"')
     parser.add_argument(
         "--taper", type=float, help="bandwidth up for what comes from below a switch"

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from netcosim.commands import assignments
-from netcosim.folders import need_folder
+from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 HELP = "compare a machine's description with outputs of OSU, GPCNeT, nccl-tests, mpiGraph; fit it"

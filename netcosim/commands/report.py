@@ -12,11 +12,12 @@ netcosim report RESULTS.db --export perfetto   a trace for the Perfetto viewer
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netcosim.commands import FORMATS
-from netcosim.folders import need_folder
+from netsim.atomic_files import need_folder
 
 if TYPE_CHECKING:
     from netcosim.runs.store import Store
@@ -125,9 +126,20 @@ def _files(store: Store, key: str | None, page: Path, args: argparse.Namespace) 
         return chosen
 
     if args.format:
-        from netcosim.report.figures.files import write_figures
+        from netcosim.report.figures.drawing import write_figures
+        from netcosim.report.figures.run import run_drawings
+        from netcosim.report.sweep_page import stored_drawings
 
-        written += write_figures(store, key, folder("figures"), args.format)
+        if key is None:
+            drawings = stored_drawings(store)
+        else:
+            drawings = [
+                *chain.from_iterable(run_drawings(store.tables(key), store.kept(key)).values())
+            ]
+        if not drawings:
+            raise NetcosimError(f"{store.path}: its page has no figures")
+        named = [(drawing.name, drawing.draw) for drawing in drawings]
+        written += write_figures(named, folder("figures"), args.format)
     if args.export in ("csv", "parquet"):
         from netcosim.export.files import export_tables
 

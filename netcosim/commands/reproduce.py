@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_executor, add_format, add_quiet, assignments
-from netcosim.folders import need_folder
+from netcosim.commands import add_options, assignments
+from netsim.atomic_files import need_folder
 
 if TYPE_CHECKING:
     from netcosim.reproduce.paper import Reproduction
@@ -38,12 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help='or "all"; left out: the paper\'s default, or a list',
     )
-    add_executor(parser)
+    add_options(parser, "jobs", "executor")
     parser.add_argument(
         "--scale", default="full", metavar="SCALE", help="full (default), or quick: a small part"
     )
-    add_format(parser)
-    add_quiet(parser)
+    add_options(parser, "format", "quiet")
     parser.add_argument("--out", default="results", metavar="DIR", help="default: results")
     parser.add_argument(
         "--routing",
@@ -147,8 +146,12 @@ def lines_of(paper: str, done: Reproduction) -> list[str]:
         ]
         row += [_number(first["expected"])] if expected else []
         for name in readings:
-            mine = claim.rows.get(name)
-            row += ["-", "-"] if mine is None else [_with_ends(mine), mine["verdict"]]
+            row_of_reading = claim.rows.get(name)
+            row += (
+                ["-", "-"]
+                if row_of_reading is None
+                else [_with_ends(row_of_reading), row_of_reading["verdict"]]
+            )
         table.append(row)
     lines += [f"  {line}" for line in _aligned(table) if claims]
     lines += [f"  {note}" for note in done.analysis.notes]

@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netcosim.commands import add_executor, add_json, add_quiet, add_resamples, processes_beside
+from netcosim.commands import add_options, check_resamples, processes_beside
 
 if TYPE_CHECKING:
     from netcosim.config.config import Config
@@ -28,10 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FOLDER", help="where to write; by default netcosim-CONFIG in this folder"
     )
-    add_executor(parser)
-    add_json(parser)
-    add_quiet(parser)
-    add_resamples(parser)
+    add_options(parser, "jobs", "executor", "json", "quiet", "resamples")
     parser.add_argument(
         "--dry-run", action="store_true", help="only print the number of queues and estimated time"
     )
@@ -49,7 +46,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(config: Config, text: str, path: Path, args: argparse.Namespace) -> int:
     from netcosim.announce import prepare_run
-    from netcosim.runs.queue_intervals import check_resamples
 
     check_resamples(config, args.resamples)
     out = Path(args.out or f"netcosim-{path.stem}")

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from netcosim.commands import add_executor, add_json, add_quiet, add_summary, processes_beside
+from netcosim.commands import add_options, processes_beside
 from netsim.errors import NetcosimError
 from netsim.text_numbers import whole_number
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.db",
         help="results file; by default CONFIG.db in this folder, CONFIG-I-of-N.db of a slice",
     )
-    add_executor(parser)
+    add_options(parser, "jobs", "executor")
     parser.add_argument(
         "--slice",
         default="1/1",
@@ -48,9 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--retry-failed", action="store_true", help="compute points again that failed before"
     )
-    add_json(parser)
-    add_quiet(parser)
-    add_summary(parser)
+    add_options(parser, "json", "quiet", "summary")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -138,15 +138,16 @@ def _convert_otf2(args: argparse.Namespace) -> int:
         raise NetcosimError(f"--compute-scale {scale}; it must be a number of 0 or more")
     left_out = (name.strip().lower() for name in (args.leave_out or "").split(","))
     names = tuple(name for name in left_out if name)
-    made = reader.otf2_goal(args.log, 0.0 if args.no_compute else scale, names)
-    write_text(args.out, made.text)
+    schedule = reader.otf2_goal(args.log, 0.0 if args.no_compute else scale, names)
+    write_text(args.out, schedule.text)
     print(
-        f"{args.out}: {made.n_ranks:,} ranks, {made.n_messages:,} messages, {made.n_bytes:,} bytes"
+        f"{args.out}: {schedule.n_ranks:,} ranks, {schedule.n_messages:,} messages, "
+        f"{schedule.n_bytes:,} bytes"
     )
-    print(f"  {made.compute_ns * 1e-9:.6g} s of computing on all ranks together")
-    kinds = ", ".join(f"{name} {n:,}" for name, n in sorted(made.collectives.items()))
+    print(f"  {schedule.compute_ns * 1e-9:.6g} s of computing on all ranks together")
+    kinds = ", ".join(f"{name} {n:,}" for name, n in sorted(schedule.collectives.items()))
     print(f"  collectives in these messages: {kinds or 'none'}")
-    for reason, n in sorted(made.left_out.items()):
+    for reason, n in sorted(schedule.left_out.items()):
         print(f"  left out: {n:,} {reason}")
     return 0
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from netcosim.commands import add_jobs
+from netcosim.commands import add_options
 
 HELP = "compile the kernels ahead of use"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``netcosim warmup``."""
-    add_jobs(parser)
+    add_options(parser, "jobs")
 
 
 def run(args: argparse.Namespace) -> int:

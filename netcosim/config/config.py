@@ -6,10 +6,9 @@ the ending out and give a quantity with its unit: ``latency = "40 ns"`` is ``lat
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
@@ -42,7 +41,6 @@ from netcosim.config.fields import (
     with_keys,
 )
 from netcosim.config.machine import MachineSection, gpus_per_server
-from netcosim.config.policies import PolicyTables, policies_with_tables, policy_tables
 from netcosim.config.read_if import (
     IF_NEED_IS_GIVEN,
     IF_PLACED_BY_TIME,
@@ -53,66 +51,19 @@ from netcosim.config.read_if import (
     if_communicating,
     if_named,
     if_not_ignored,
+    if_policy,
 )
-from netcosim.config.run import AnalysisSection, RunSection
-from netcosim.config.synthetic import SyntheticSection
+from netcosim.config.run import AnalysisSection, Reference, RunSection
+from netcosim.config.workload import WorkloadSection
 from netcosim.runs.points import without
-from netcosim.runs.reference import Reference
-from netsim.errors import NetcosimError, near, need_name, unknown_name
-from netsim.parameters import NamesIn, Parameter, model_from, parameters_of
+from netsim.errors import NetcosimError, near, need_name
+from netsim.parameters import NamesIn, Parameter, model_from
 from netsim.plugins import pinned_plugin, using
 from netsim.registry import Registry
 from netsim.short_repr import short_repr
 from queuesim.parameters import RATES
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
-from workloads.registry import LOGS
-from workloads.source import JobSource
-
-
-class _WorkloadKeys(Section):
-    """``[workload]``: a log or a generator, and what is done to its jobs.
-
-    Its other keys are what `workloads.source.JobSource` declares.
-    """
-
-    added = ("size_unit", "bad_lines", "default_limit_s", "missing_limits")
-    synthetic: SyntheticSection | None = None
-
-    @field_validator("known_log", check_fields=False)
-    @classmethod
-    def _known_log(cls, name: str | None) -> str | None:
-        if name is not None and name not in LOGS:
-            raise unknown_name("job log", name, LOGS)
-        return name
-
-    @field_validator("month", check_fields=False)
-    @classmethod
-    def _calendar_month(cls, month: str | None) -> str | None:
-        if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
-            raise NetcosimError(f'{month!r}; must be a year and a month, "2018-10"')
-        return month
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> _WorkloadKeys:
-        self.source(lambda log: log.file)
-        return self
-
-    def source(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> JobSource:
-        """Return the source of the requested jobs.
-
-        Parameters
-        ----------
-        path_of : callable
-            ``path_of(file)``: the path of the log.
-        """
-        given = {name: getattr(self, name) for name in parameters_of(JobSource)}
-        log: InputFile | None = given["log"]
-        if log is not None:
-            given |= {"log": path_of(log), "log_sha256": log.sha256}
-        made = None if self.synthetic is None else self.synthetic.model_dump()
-        return JobSource(**given, synthetic=made)
-
 
 DECIDER_KEYS = ("decider", "decider_files", "placement_rules")
 _CHOSEN: dict[str, Registry[Any]] = {"run_time_model": RUNTIME_MODELS, "order": ORDERS}
@@ -283,14 +234,43 @@ def _queue_section() -> Any:
 
 if TYPE_CHECKING:
     QueueSection = _QueueKeys
-
-    class WorkloadSection(_WorkloadKeys):
-        """With what `workloads.source.JobSource` declares."""
-
-        def __getattr__(self, name: str) -> Any: ...
 else:
     QueueSection = _queue_section()
-    WorkloadSection = with_keys("WorkloadSection", _WorkloadKeys, parameters_of(JobSource))
+
+
+class PolicyTables(Section):
+    """``[policies.NAME]``: parameters of a policy, as it declares them."""
+
+    def of(self, name: str) -> dict[str, Any]:
+        """Return the parameters of a policy that differ from their defaults."""
+        table = getattr(self, name, None)
+        known = {} if table is None else type(table).model_fields
+        values = {k: getattr(table, k) for k, f in known.items() if getattr(table, k) != f.default}
+        return {k: v.checked() if isinstance(v, InputFile) else v for k, v in values.items()}
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> PolicyTables:
+        for name in type(self).model_fields:
+            declared: Any = POLICIES[name].parameters
+            try:
+                declared(**self.of(name))
+            except NetcosimError as error:
+                raise NetcosimError(f"{name}: {error}") from None
+        return self
+
+
+def policies_with_tables() -> list[str]:
+    """Return the names of the policies that declare parameters."""
+    return [name for name in POLICIES if POLICIES.facts(name).keys]
+
+
+def policy_tables(policies: Iterable[str]) -> Any:
+    """Build the section with a table for each of some policies that declare parameters."""
+    tables: Any = {}
+    for name in policies:
+        table = model_from(name, POLICIES.parameters(name), config_kind)
+        tables[name] = (Annotated[table | None, if_policy(name)], None)
+    return create_model("policies", __base__=PolicyTables, **tables)
 
 
 _NO_ANALYSIS = AnalysisSection()
@@ -383,22 +363,18 @@ class Config(Section):
     @model_validator(mode="after")
     def _ranks_are_sorted_on_gpus(self) -> Config:
         """Map ranks by domain on machines of GPUs, as launchers do, unless the config maps them."""
-        key = "communication.task_mapping"
+        from netcosim.config.unread import why_unread
+
         given = "task_mapping" in self.communication.model_fields_set
-        conditions = filter(None, (if_communicating(key), if_not_ignored(key)))
         # where nothing reads it, the default stays, which is no key that is set
         if (
             not given
             and gpus_per_server(self.machine) > 1
-            and all(one.holds(*(self._value(name) for name in one.keys)) for one in conditions)
+            and why_unread(self, "communication.task_mapping") is None
         ):
             mapped = self.communication.model_copy(update={"task_mapping": "by-domain"})
             self.__dict__["communication"] = mapped
         return self
-
-    def _value(self, key: str) -> Any:
-        """Return the value of a dotted key."""
-        return reduce(getattr, key.split("."), self)
 
     @model_validator(mode="after")
     def _empty_machine_has_the_queues_rules(self) -> Config:
@@ -449,12 +425,6 @@ class Config(Section):
     def relative_to(self) -> Reference[Config]:
         """What results are relative to; by default the first policy."""
         return self._reference or Reference(self.queue.policies[0], (), None)
-
-    def with_reference(self, reference: Reference[Config]) -> Config:
-        """Return the config with its ``[reference]`` resolved."""
-        config = self.model_copy()
-        config._reference = reference
-        return config
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the content: the classes of its tables exist only in this process."""

@@ -14,10 +14,10 @@ from netcosim.config.config import DECIDER_KEYS, Config, config_class, queue_tab
 from netcosim.config.decider import placed_decider
 from netcosim.config.errors import ConfigError, config_error, model_inside, show
 from netcosim.config.machine import MachineSection, machine_section
+from netcosim.config.run import Reference
 from netcosim.runs.points import flatten
-from netcosim.runs.reference import Reference
 from netsim.errors import NetcosimError, unknown_name
-from netsim.named_files import place_files
+from netsim.inputs import place_files
 from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
 from netsim.topologies.registry import FAMILIES
 from netsim.units import quantity_of, short_name
@@ -64,14 +64,29 @@ def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config
     config = _without_reference(raw, folder)
     if not config.reference:
         return config
+    found = config.model_copy()
     with config.plugged():
-        return config.with_reference(_reference_of(config))
+        found._reference = _reference_of(config)
+    return found
 
 
 def _without_reference(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
     """Return a config whose ``[reference]`` is not resolved yet."""
+    content = dict(raw)
+    if isinstance(content.get("reference"), Mapping):
+        content["reference"] = flatten(content["reference"])
+    tables = content.get("policies")
     with using((*installed_plugins(), *plugins_of(raw, folder))) as plugins:
-        return _validated({**raw, "plugins": [*used_by(raw, plugins)]}, folder)
+        content["plugins"] = [*used_by(raw, plugins)]
+        named = config_class(tables if isinstance(tables, Mapping) else ())
+        config = validated_sections(content, named, file_keys(), folder)
+        queue = config.queue
+        try:  # values with which the chosen run-time model cannot run
+            parameters = queue.model_parameters(lambda named: named.file)
+            RUNTIME_MODELS[queue.run_time_model].check(parameters, config.run.snapshots)
+        except NetcosimError as error:
+            raise ConfigError("queue.run_time_model", None, str(error)) from None
+    return config
 
 
 def plugins_of(raw: Mapping[str, Any], folder: Path | None = None) -> list[Plugin]:
@@ -83,17 +98,6 @@ def plugins_of(raw: Mapping[str, Any], folder: Path | None = None) -> list[Plugi
         return [plugin_of(one, folder) for one in named]
     except NetcosimError as error:
         raise ConfigError("plugins", None, str(error)) from None
-
-
-def _validated(raw: Mapping[str, Any], folder: Path | None) -> Config:
-    content = dict(raw)
-    if isinstance(content.get("reference"), Mapping):
-        content["reference"] = flatten(content["reference"])
-    tables = content.get("policies")
-    named = config_class(tables if isinstance(tables, Mapping) else ())
-    config = validated_sections(content, named, file_keys(), folder)
-    _check_model(config)
-    return config
 
 
 def validated_sections(
@@ -127,16 +131,6 @@ def validated_sections(
         return section_type.model_validate(content)
     except ValidationError as error:
         raise config_error(error, content, section_type, spelled) from None
-
-
-def _check_model(config: Config) -> None:
-    """Raise `ConfigError` for values with which the chosen run-time model cannot run."""
-    queue = config.queue
-    try:
-        parameters = queue.model_parameters(lambda named: named.file)
-        RUNTIME_MODELS[queue.run_time_model].check(parameters, config.run.snapshots)
-    except NetcosimError as error:
-        raise ConfigError("queue.run_time_model", None, str(error)) from None
 
 
 def _in_si(
@@ -194,12 +188,12 @@ def _reference_of(config: Config) -> Reference[Config]:
         message = str(error).removeprefix(f"key {error.key}: ")
         raise ConfigError(f"reference.{error.key}", None, message) from None
     same = {"policies": config.queue.policies}
-    here = (
+    same_place = (
         elsewhere.machine == config.machine
         and elsewhere.queue.model_copy(update=same) == config.queue
         and policy in config.queue.policies
     )
-    return Reference(policy, differs, None if here else elsewhere)
+    return Reference(policy, differs, None if same_place else elsewhere)
 
 
 def _replace(content: dict[str, Any], key: str, value: object) -> None:

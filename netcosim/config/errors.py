@@ -147,7 +147,7 @@ def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> s
         )
     elsewhere = [f"[{table}]" for table in _tables_with(model, name) if table]
     hint = f" it is a key of {' and '.join(elsewhere)};" if 0 < len(elsewhere) < 4 else ""
-    return f"unknown key;{hint}{near(name, _allowed_keys(model, loc[:-1]))}"
+    return f"unknown key;{hint}{near(name, _keys_at(model, loc[:-1]))}"
 
 
 def _tables_with(model: type[BaseModel], name: str, where: str = "") -> Iterator[str]:
@@ -160,23 +160,17 @@ def _tables_with(model: type[BaseModel], name: str, where: str = "") -> Iterator
             yield from _tables_with(inner, name, f"{where}.{key}".lstrip("."))
 
 
-def _allowed_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
+def _keys_at(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     """Return the keys of the section at a location, as a file spells them."""
-    found = section_at(model, loc)
-    return [] if found is None else [short_name(name) for name in found.model_fields]
-
-
-def section_at(model: type[BaseModel], loc: Sequence[int | str]) -> type[BaseModel] | None:
-    """Return the model of the section at a location; None if there is none."""
     for part in loc:
         if isinstance(part, int):
             continue
         field = model.model_fields.get(part)
         inner = None if field is None else model_inside(field.annotation)
         if inner is None:
-            return None
+            return []
         model = inner
-    return model
+    return [short_name(name) for name in model.model_fields]
 
 
 @cache

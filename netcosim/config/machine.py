@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -218,7 +218,6 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
     if not isinstance(family, str) or family not in FAMILIES:
         raise ConfigError("machine.family", family, f"unknown topology;{near(family, FAMILIES)}")
     known = FAMILIES[family].parameters
-    by_key = {short_name(name): name for name in known} | {name: name for name in known}
     keys_in_si = {key: raw[key] for key in raw if key in own_keys}
     given = {key: raw[key] for key in raw if key not in own_keys | _NAMES}
     if recipe is not None:
@@ -227,25 +226,14 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
     inner = given.pop("parameters", {})
     if not isinstance(inner, Mapping):
         raise ConfigError("machine.parameters", inner, "must be a table")
-    written: dict[str, str] = {}
-    for key, value in {**inner, **given}.items():
-        if key not in by_key:
-            shown = sorted(
-                {short_name(n) for n in known}
-                | {short_name(n) for n in own_keys - {"routing_parameters"}}
-                | {
-                    short_name(n)
-                    for name in routings_for(family)
-                    for n in ROUTINGS.facts(name).keys
-                }
-                | {"preset", "recipe"}
-            )
-            raise ConfigError(f"machine.{key}", None, f"unknown key;{near(key, shown)}")
-        name = by_key[key]
-        if name in written:
-            raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
-        written[name] = key
-        parameters[name] = _in_si(key, name, value)
+    values, written = _by_name({**inner, **given}.items(), known)
+    for name, key in written.items():
+        if name not in known:
+            routed_keys = {n for one in routings_for(family) for n in ROUTINGS.facts(one).keys}
+            every = {*known, *own_keys, *routed_keys, "preset", "recipe"} - {"routing_parameters"}
+            valid = sorted(map(short_name, every))
+            raise ConfigError(f"machine.{key}", None, f"unknown key;{near(key, valid)}")
+    parameters |= values
     _check(FAMILIES[family], parameters, written)
     plain = {k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()}
     return {
@@ -302,18 +290,12 @@ def _of_routing(
     """Take the routing's parameters out of ``given``, in SI, and see that it takes them."""
     taken = {name: ROUTINGS.facts(name).keys for name in routings_for(family)}
     known = {name for parameters in taken.values() for name in parameters}
-    by_key = {short_name(name): name for name in known} | {name: name for name in known}
-    found: dict[str, object] = {}
-    written: dict[str, str] = {}
+    spelled = {*known, *map(short_name, known)}
     inner = keys_in_si.pop("routing_parameters", {})
     if not isinstance(inner, Mapping):
         raise ConfigError("machine.routing_parameters", inner, "must be a table")
-    for key, value in [*inner.items(), *((k, given.pop(k)) for k in list(given) if k in by_key)]:
-        name = by_key.get(str(key), str(key))
-        if name in written:
-            raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
-        written[name] = str(key)
-        found[name] = _in_si(str(key), name, value)
+    beside = ((key, given.pop(key)) for key in list(given) if key in spelled)
+    found, written = _by_name([*inner.items(), *beside], known)
     routing = keys_in_si.get("routing") or FAMILIES[family].default_routing
     if not isinstance(routing, str) or routing not in taken:
         return found  # refused by its own name
@@ -326,6 +308,22 @@ def _of_routing(
     if wrong is not None:
         raise ConfigError(f"machine.{written[wrong[0]]}", found[wrong[0]], wrong[1])
     return found
+
+
+def _by_name(
+    given: Iterable[tuple[object, object]], known: Collection[str]
+) -> tuple[dict[str, object], dict[str, str]]:
+    """Return values in SI by name, and the key that each name was written as."""
+    names = {key: name for name in known for key in (name, short_name(name))}
+    values: dict[str, object] = {}
+    written: dict[str, str] = {}
+    for key, value in ((str(key), value) for key, value in given):
+        name = names.get(key, key)
+        if name in written:
+            raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
+        written[name] = key
+        values[name] = _in_si(key, name, value) if name in known else value
+    return values, written
 
 
 def _in_si(key: str, name: str, value: object) -> object:
@@ -358,10 +356,15 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
             first = builder is family.builders[0]
             how = f"goes with {needed(other)[0]}" if first else f"goes without {needed(builder)[0]}"
             raise ConfigError(f"machine.{short_name(name)}", None, how)
-    wrong = mistake_in(builder, {n: v["file"] if is_input(v) else v for n, v in parameters.items()})
+    wrong = mistake_in(builder, plain_files(parameters))
     if wrong is not None:
         name, why = wrong
         raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], why)
+
+
+def plain_files(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with the paths of their files."""
+    return {n: v["file"] if is_input(v) else v for n, v in parameters.items()}
 
 
 def gpus_per_server(section: MachineSection) -> int:

@@ -1,8 +1,9 @@
-"""What is measured and analysed: the sections ``[run]`` and ``[analysis]``."""
+"""What is measured and analysed: ``[run]``, ``[analysis]``, and what results are relative to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -190,3 +191,37 @@ class RunSection(Section):
                 f'placed = "{self.placed}" needs measure = "steady"; got "{self.measure}"'
             )
         return self
+
+
+Run = TypeVar("Run")
+"""A config; the class is generic, since a config contains its reference."""
+
+
+@dataclass(frozen=True)
+class Reference(Generic[Run]):
+    """What the numbers of a run are relative to: a policy, here or where some keys differ.
+
+    By default the config's first policy. ``[reference]`` names another one, or a place that differs
+    in keys of ``[machine]`` and ``[queue]``: all points of a sweep over routings then share one.
+    """
+
+    policy: str
+    differs: tuple[str, ...]
+    """``"KEY = VALUE"`` of what ``[reference]`` sets."""
+    elsewhere: Run | None
+    """The reference's own config, of that one policy; None if it is a policy of the run."""
+
+    @property
+    def label(self) -> str:
+        """``rdn``, or ``rdn with machine.routing = minimal``."""
+        return f"{self.policy} with {', '.join(self.differs)}" if self.differs else self.policy
+
+    @property
+    def label_at_point(self) -> str:
+        """The label as a table of many points has it: ``rdn at the same point``."""
+        return self.label if self.differs else f"{self.policy} at the same point"
+
+    @property
+    def column(self) -> str:
+        """The reference's name beside the run's own policies."""
+        return self.policy if self.elsewhere is None else self.label

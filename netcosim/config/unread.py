@@ -16,6 +16,7 @@ from netcosim.config.config import Config
 from netcosim.config.content import checked_config
 from netcosim.config.errors import ConfigError
 from netcosim.config.fields import InputFile, matches, shown_key, value_at
+from netcosim.config.machine import plain_files
 from netcosim.config.read_if import ReadByKey
 from netsim.inputs import is_input
 from netsim.packet.presets import PACKET_PRESETS
@@ -123,7 +124,7 @@ def why_unread(config: BaseModel, key: str) -> Unread | None:
             return Unread(key, f"it is read where {condition.where}")
     if key.startswith("machine.parameters."):
         machine: Any = value_at(config, "machine")
-        ignored = FAMILIES[machine.family].ignored_values(_plain_files(machine.parameters))
+        ignored = FAMILIES[machine.family].ignored_values(plain_files(machine.parameters))
         why = ignored.get(key.rpartition(".")[2])
         return None if why is None else Unread(key, why)
     return None
@@ -247,7 +248,3 @@ def _declared_by(section: Any, path: str) -> Mapping[str, Parameter]:
         name = section.routing or FAMILIES[section.family].default_routing
         return ROUTINGS[name].parameters
     return PATTERNS[section.pattern].parameters
-
-
-def _plain_files(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: v["file"] if is_input(v) else v for n, v in parameters.items()}

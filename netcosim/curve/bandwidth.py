@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -14,9 +13,7 @@ from netcosim.report.figures.style import (
     literal,
     marker,
     new_figure,
-    save_figure,
 )
-from netcosim.study.results import write_tables
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
@@ -27,8 +24,8 @@ def matching(measured: pd.DataFrame, operation: str, gpus: int) -> pd.DataFrame:
     """Return the measured rows of an operation and number of GPUs, or with neither known."""
     same = measured["operation"].isin(["", operation]) & measured["gpus"].isin([0, gpus])
     if not same.any():
-        there = measured[["operation", "gpus"]].drop_duplicates().itertuples(index=False)
-        listed = "; ".join(f"{name or 'operation not named'} on {n}" for name, n in there)
+        cases = measured[["operation", "gpus"]].drop_duplicates().itertuples(index=False)
+        listed = "; ".join(f"{name or 'operation not named'} on {n}" for name, n in cases)
         raise NetcosimError(f"no measured row of {operation} on {gpus} GPUs; there are {listed}")
     return measured[same & (measured["bytes"] > 0)]
 
@@ -89,14 +86,3 @@ def draw(rows: pd.DataFrame, measured: pd.DataFrame, title: str) -> Figure:
     grid(axis, "both")
     axis.legend(fontsize=8, frameon=False)
     return figure
-
-
-def write(
-    folder: Path, rows: pd.DataFrame, measured: pd.DataFrame, figure: Figure, form: str
-) -> Path:
-    """Write tables as CSV and the figure; return its path."""
-    tables = {"collective": rows}
-    if len(measured):
-        tables["measured"] = compared(rows, measured)
-    write_tables(folder, tables)
-    return save_figure(figure, folder / f"collective.{form}", form)

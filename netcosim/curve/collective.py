@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from netcosim.config.machine import BuiltMachine, MachineSection, build_machine
+from netcosim.config.machine import BuiltMachine
 from netcosim.curve.config import CurveConfig
+from netcosim.curve.point import built_machine
 from netcosim.runs.points import canonical_json, point_rng
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
@@ -71,7 +71,7 @@ def points(
 def collective_point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     """Compute a point: table "collective" of one row."""
     with using(map(pinned_plugin, content.get("plugins", ()))):
-        machine = _built(canonical_json(content["machine"]))
+        machine = built_machine(canonical_json(content["machine"]))
         one = content["collective"]
         size, p = one["bytes"], one["gpus"]
         time_s = one["start_s"] + _time_s(machine, one, point_rng(content, "collective"))
@@ -86,11 +86,6 @@ def collective_point(content: Mapping[str, Any]) -> dict[str, list[dict[str, obj
         "busbw_Bps": algorithm_Bps * wire_share(one["operation"], p),
     }
     return {"collective": [row]}
-
-
-@lru_cache(maxsize=4)
-def _built(content: str) -> BuiltMachine:
-    return build_machine(MachineSection.model_validate_json(content))
 
 
 def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Generator) -> float:

@@ -23,11 +23,10 @@ from netcosim.config.fields import (
     all_finite,
     known,
 )
-from netcosim.config.load import parse_toml, section_of
+from netcosim.config.load import errors_name, read_config, section_of
 from netcosim.config.machine import MachineSection
 from netcosim.config.unread import refuse_unread
 from netsim.errors import NetcosimError, need_name, unknown_name
-from netsim.files import read_text
 from netsim.plugins import installed_plugins, used_by, using
 from netsim.routing.registry import routings_for
 from patterns.collectives.library import ALGORITHMS, CHUNK_BYTES
@@ -37,7 +36,6 @@ from patterns.open_loop import DESTINATIONS, PROCESSES
 MATRIX = "matrix"
 TRAFFICS = (*DESTINATIONS, MATRIX)
 LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-MAX_BYTES = 1 << 22
 Load = Annotated[Number, Field(gt=0, le=1)]
 
 
@@ -138,8 +136,10 @@ class CurveConfig(Section):
         found = []
         for routing in routings:
             for traffic in traffics:
-                mine = {k: v for k, v in parameters.items() if k in DESTINATIONS.get(traffic, ())}
-                one = curve | {"traffic": traffic, "parameters": mine}
+                own_parameters = {
+                    k: v for k, v in parameters.items() if k in DESTINATIONS.get(traffic, ())
+                }
+                one = curve | {"traffic": traffic, "parameters": own_parameters}
                 if traffic == MATRIX:
                     one["file"] = file
                 for load in (0.0, *loads):
@@ -161,16 +161,11 @@ def load_curve(path: Path, loads: Sequence[float] = ()) -> CurveConfig:
     Sections of other commands (``[workload]``, ``[queue]``, ...) may be in the same file; of
     ``[run]`` the seed counts. ``loads`` replace those of the file.
     """
-    raw = parse_toml(read_text(path, limit_bytes=MAX_BYTES).replace("\r\n", "\n"), path)
-    if loads:
-        raw["curve"] = section_of(raw, "curve") | {"loads": list(loads)}
-    try:
+    raw, _ = read_config(path)
+    with errors_name(path):
+        if loads:
+            raw["curve"] = section_of(raw, "curve") | {"loads": list(loads)}
         return curve_from(raw, path.parent)
-    except ConfigError as error:
-        raise NetcosimError(f"{path}: {error}") from None
-    except NetcosimError as error:
-        text = str(error)
-        raise NetcosimError(text if str(path) in text else f"{path}: {text}") from None
 
 
 def curve_from(raw: Mapping[str, Any], folder: Path | None = None) -> CurveConfig:

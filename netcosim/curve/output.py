@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from netcosim.curve.point import ALONE, STEADY
-from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure, save_figure
-from netcosim.study.results import write_tables
+from netcosim.report.figures.panels import boxes, panels
+from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CURVE = ["routing", "traffic"]
+LINKS = (
+    "Share of the run in which links between routers send. Boxes: quartiles over the links of a "
+    "kind; lines: least and most. Where only the most is near 100 %, few links limit the load."
+)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -78,7 +81,16 @@ def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
     return figure
 
 
-def write(folder: Path, rows: pd.DataFrame, figure: Figure, form: str) -> Path:
-    """Write tables as CSV and the figure; return its path."""
-    write_tables(folder, {"curve": rows, "saturation": summary(rows)})
-    return save_figure(figure, folder / f"curve.{form}", form)
+def draw_links(links: pd.DataFrame) -> Figure:
+    """Draw the time share that links between routers are busy, boxes by routing, by kind."""
+    keys = ["kind", *(["traffic"] if links["traffic"].nunique() > 1 else [])]
+    return panels(
+        links.sort_values("load", kind="stable"),
+        keys,
+        lambda axis, part: boxes(axis, part, "load", "routing", scale=100),
+        columns=2,
+        size_in=(4.8, 2.5),
+        ylabel="time that a link is busy (%)",
+        xlabel="offered load (of injection bandwidth)",
+        share=True,
+    )

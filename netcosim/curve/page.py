@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +24,11 @@ from netcosim.report.effect import (
     sentence,
     use,
 )
+from netcosim.report.figures.style import save_figure
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.summary import write_summary
-from netcosim.study.results import PAGE_FILE
+from netcosim.study.results import PAGE_FILE, write_tables
 from netsim.files import read_text
 from netsim.units import format_quantity
 
@@ -74,11 +76,11 @@ def _level(
     return Effect(subject, quantity, "", value, part=part, **ends, **own)  # type: ignore[arg-type]
 
 
-def _change(mine: Effect, other: Effect, off: float) -> Effect:
+def _change(level: Effect, other: Effect, off: float) -> Effect:
     """Return the change between two levels; its ends are the tolerance away."""
-    ratio = mine.value / other.value if other.value else math.inf
+    ratio = level.value / other.value if other.value else math.inf
     value, low, high = (100 * (end - 1) for end in (ratio, ratio * (1 - off), ratio * (1 + off)))
-    return replace(mine, against=other.subject, value=value, low=low, high=high)
+    return replace(level, against=other.subject, value=value, low=low, high=high)
 
 
 def _ahead(levels: Sequence[Effect], off: float) -> tuple[list[Effect], list[Effect]]:
@@ -202,26 +204,33 @@ def recommend_algorithm(
     )
 
 
-def write_report(
+def publish(
+    args: argparse.Namespace,
     out: Path,
-    config_file: Path,
     config: CurveConfig,
     answer: Recommendation,
     title: str,
     figure: Figure,
-    tables: Sequence[Section],
-    summary: Path | None,
-) -> Path:
-    """Write the page, and the summary if one is wanted; return the page's path."""
-    sections = [Section("Figure", figure=figure, caption=title), *tables]
+    sections: Sequence[Section],
+    frames: Mapping[str, pd.DataFrame],
+) -> dict[str, Path]:
+    """Write tables, figure, page, and the summary if one is wanted; return the files.
+
+    The figure has the name of the first table.
+    """
+    name, file = next(iter(frames)), Path(args.config)
+    write_tables(out, frames)
+    drawn = save_figure(figure, out / f"{name}.{args.format}", args.format)
+    sections = [Section("Figure", figure=figure, caption=title), *sections]
     page = render_page(
         title,
         "",
         [answer.section(), *sections],
-        command=f"netcosim curve {config_file.name}",
-        config=read_text(config_file),
+        command=f"netcosim curve {file.name}",
+        config=read_text(file),
         seeds={"run.seed": config.run.seed},
     )
-    if summary is not None:
-        write_summary(summary, title, answer, sections)
-    return write_page(out / PAGE_FILE, page)
+    if args.summary is not None:
+        write_summary(args.summary, title, answer, sections)
+    written = write_page(out / PAGE_FILE, page)
+    return {"page": written, "figure": drawn, "table": out / f"{name}.csv"}

@@ -13,7 +13,7 @@ import numpy as np
 from netcosim.config.machine import BuiltMachine, MachineSection, build_machine
 from netcosim.curve.config import MATRIX
 from netcosim.runs.points import canonical_json, point_rng
-from netsim.analysis.load_latency import LoadPoint, Window, keeps_up, measure_load
+from netsim.analysis.load_latency import LoadPoint, Window, count_messages, keeps_up
 from netsim.errors import NetcosimError
 from netsim.inputs import checked_path
 from netsim.packet.engine import simulate_packets
@@ -31,26 +31,31 @@ WINDOW_MESSAGES = 1000
 LONE_MESSAGES = 500
 NEAR = 0.9
 """Part of the offered load from which on a longer look may show that all is accepted."""
+QUANTILES = {"least": 0, "q25": 25, "median": 50, "q75": 75, "most": 100}
+Row = dict[str, object]
 STEADY, SATURATED, UNSETTLED, ALONE = "steady", "saturated", "unsettled", "alone"
 
 
 def curve_point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
-    """Compute a point: table "curve" of one row.
+    """Compute a point: table "curve" of one row, and "links" of one a kind, between routers.
 
     Routings share their traffic, draw by draw.
     """
     with using(map(pinned_plugin, content.get("plugins", ()))):
-        machine = _built(canonical_json(content["machine"]))
+        machine = built_machine(canonical_json(content["machine"]))
         curve = content["curve"]
         rng = point_rng(content, "traffic", leave_out=("machine.routing",))
-        found = _alone(machine, curve, rng) if curve["load"] == 0 else _loaded(machine, curve, rng)
+        measure = _alone if curve["load"] == 0 else _loaded
+        found, links = measure(machine, curve, rng)
     routing = machine.routing.name
     labels = {"routing": routing, "traffic": curve["traffic"], "load": curve["load"]}
-    return {"curve": [labels | found]}
+    more = {"links": [labels | row for row in links]} if links else {}
+    return {"curve": [labels | found], **more}
 
 
 @lru_cache(maxsize=4)
-def _built(content: str) -> BuiltMachine:
+def built_machine(content: str) -> BuiltMachine:
+    """Build a machine of a point; points of a sweep share few."""
     return build_machine(MachineSection.model_validate_json(content))
 
 
@@ -99,10 +104,10 @@ def _way_s(machine: BuiltMachine, message_bytes: int) -> float:
 
 def _loaded(
     machine: BuiltMachine, curve: Mapping[str, Any], rng: np.random.Generator
-) -> dict[str, object]:
+) -> tuple[Row, list[Row]]:
     """Run until the halves of the window agree, or the network does not keep up."""
     topology, size = machine.topology, curve["message_bytes"] or machine.packets.packet_bytes
-    there, shares = sources(topology, curve, rng)
+    destinations, shares = sources(topology, curve, rng)
     rates = shares * curve["load"] * node_bandwidth(topology)
     least_s = max(WINDOW_MESSAGES * message_time_s(machine, size), 5 * _way_s(machine, size))
     window_s = curve["window_s"] or least_s
@@ -112,10 +117,13 @@ def _loaded(
     for left in range(curve["doublings"], -1, -1):
         window = Window(warm_up_s, window_s, window_s / 2)
         program = open_loop(
-            topology.n_nodes, there, size, rates, window.end_s, rng, curve["process"]
+            topology.n_nodes, destinations, size, rates, window.end_s, rng, curve["process"]
         )
         placed = combine([program], [np.arange(topology.n_nodes)])
-        got = measure_load(machine.routing, placed, window, machine.packets, rng)
+        result = simulate_packets(
+            machine.routing, placed, machine.packets, rng, until_s=window.end_s
+        )
+        got = count_messages(result, topology, placed, window, machine.packets)
         state = _state(got, curve["tolerance"])
         # nearly all may be accepted once the queues have filled; far from it they never will
         near = got.accepted >= NEAR * got.offered
@@ -124,7 +132,21 @@ def _loaded(
         warm_up_s, window_s = 2 * warm_up_s, 2 * window_s
     row = asdict(got) | {"warm_up_s": warm_up_s, "window_s": window_s, "state": state}
     del row["warning"]
-    return row | {"offered": got.offered / mean_share, "accepted": got.accepted / mean_share}
+    row |= {"offered": got.offered / mean_share, "accepted": got.accepted / mean_share}
+    # a packet under way at the end counts whole
+    busy_share = np.minimum(result.link_busy_ps / PS_PER_S / window.end_s, 1.0)
+    return row, link_rows(topology, busy_share)
+
+
+def link_rows(topology: Topology, busy_share: np.ndarray) -> list[Row]:
+    """Return quantiles of the time share that links between routers are busy, a row a kind."""
+    first, rows = topology.first_router_link, list[Row]()
+    for kind in topology.kinds:
+        busy = busy_share[first:][topology.kind_mask(kind)[first:]]
+        if len(busy):
+            found = {name: float(np.percentile(busy, q)) for name, q in QUANTILES.items()}
+            rows.append({"kind": kind, "links": len(busy), **found})
+    return rows
 
 
 def _state(got: LoadPoint, tolerance: float) -> str:
@@ -135,12 +157,12 @@ def _state(got: LoadPoint, tolerance: float) -> str:
 
 def _alone(
     machine: BuiltMachine, curve: Mapping[str, Any], rng: np.random.Generator
-) -> dict[str, object]:
-    """Measure messages of this traffic one after the other."""
+) -> tuple[Row, list[Row]]:
+    """Measure messages of this traffic one after the other; links are nearly idle."""
     topology, size = machine.topology, curve["message_bytes"] or machine.packets.packet_bytes
-    there, shares = sources(topology, curve, rng)
+    destinations, shares = sources(topology, curve, rng)
     src = rng.permutation(np.flatnonzero(shares > 0))[:LONE_MESSAGES].astype(np.int64)
-    dst = there(src, rng)
+    dst = destinations(src, rng)
     gap_s = _way_s(machine, size) + message_time_s(machine, size)
     program = lone_messages(topology.n_nodes, src, dst, size, gap_s)
     placed = combine([program], [np.arange(topology.n_nodes)])
@@ -150,7 +172,7 @@ def _alone(
     mean, p99 = (
         (float(took.mean()), float(np.percentile(took, 99))) if len(took) else (math.nan,) * 2
     )
-    nothing: dict[str, object] = {"offered": 0.0, "accepted": 0.0}
+    nothing: Row = {"offered": 0.0, "accepted": 0.0}
     nothing |= {"latency_mean_s": mean, "latency_p99_s": p99, "unfinished": 0.0}
     nothing |= {"messages": len(took), "drift": 0.0, "warm_up_s": 0.0, "window_s": 0.0}
-    return nothing | {"state": ALONE}
+    return nothing | {"state": ALONE}, []

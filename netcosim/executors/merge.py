@@ -11,9 +11,8 @@ from typing import NamedTuple
 from netcosim.runs.points import MODEL_VERSION, point_key
 from netcosim.runs.store import Store
 from netcosim.runs.store_format import COLUMNS, add_functions
-from netsim.atomic_files import atomic_write
+from netsim.atomic_files import acquire_lock, atomic_write, let_go
 from netsim.errors import NetcosimError
-from netsim.file_lock import acquire_lock, let_go
 
 _DIFFERENT = """
 SELECT a.point_key, a.table_name FROM {}.results AS a

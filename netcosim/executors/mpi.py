@@ -1,11 +1,13 @@
-"""Whether this process is one of several MPI ranks, detected without loading an MPI library."""
+"""MPI ranks: whether this process is one of several, found without an MPI library; the others."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from netcosim.executors.workers import not_installed
+from netcosim.executors.workers import Workers, not_installed
 from netsim.errors import NetcosimError
 from netsim.text_numbers import whole_number
 
@@ -63,3 +65,17 @@ def _first_number(names: tuple[str, ...], otherwise: int) -> int:
         if number is not None:
             return number
     return otherwise
+
+
+@contextmanager
+def ranks(argument: str, jobs: int) -> Iterator[Workers | None]:
+    """Yield the other ranks to rank 0; None to them, which have served it by then."""
+    comm = world()
+    if comm is None:
+        raise NetcosimError("--executor mpi: start it with mpiexec -n N or srun, N at least 2")
+    from mpi4py.futures import MPICommExecutor
+
+    pool: Any = MPICommExecutor(comm, root=0)
+    with pool as executor:
+        count = comm.Get_size() - 1
+        yield None if executor is None else Workers(count, executor, ahead=3 * count)

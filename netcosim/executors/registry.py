@@ -2,70 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pkgutil import resolve_name
 
 from netcosim.executors.mpi import world
-from netcosim.executors.processes import check_jobs, local_processes
-from netcosim.executors.workers import ExecutorEntry, Workers
+from netcosim.executors.workers import Workers, check_jobs
 from netsim.errors import NetcosimError, need_name
 
 
-@contextmanager
-def _mpi(argument: str, jobs: int) -> Iterator[Workers | None]:
-    comm = world()
-    if comm is None:
-        raise NetcosimError("--executor mpi: start it with mpiexec -n N or srun, N at least 2")
-    from mpi4py.futures import MPICommExecutor
+@dataclass(frozen=True)
+class ExecutorEntry:
+    """One way to compute tasks; its functions are imported when it is named."""
 
-    # the other ranks have served rank 0 by the time that they get None
-    ranks: Any = MPICommExecutor(comm, root=0)
-    with ranks as executor:
-        n_workers = comm.Get_size() - 1
-        yield None if executor is None else Workers(n_workers, executor, ahead=3 * n_workers)
-
-
-def _dask(argument: str, jobs: int) -> AbstractContextManager[Workers | None]:
-    from netcosim.executors.dask_client import open_client
-
-    return open_client(argument, jobs)
-
-
-def _check_dask(argument: str) -> None:
-    from netcosim.executors.dask_client import check_address
-
-    check_address(argument)
-
-
-def _slurm(argument: str, jobs: int) -> AbstractContextManager[Workers | None]:
-    from netcosim.executors.slurm_jobs import open_jobs
-
-    return open_jobs(argument, jobs)
-
-
-def _check_slurm(argument: str) -> None:
-    from netcosim.executors.slurm_jobs import slurm_options
-
-    slurm_options(argument)
+    name: str
+    description: str
+    opener: str
+    """``"module:function"`` of (argument, jobs): yields the workers while a block runs, None to MPI
+    ranks other than 0."""
+    checker: str = ""
+    """Of (argument): raises NetcosimError for what may not follow the name and a colon. Without it
+    nothing may."""
 
 
 EXECUTORS = {
     entry.name: entry
     for entry in (
-        ExecutorEntry("processes", "--jobs local processes (default)", local_processes),
-        ExecutorEntry("mpi", "the other ranks under mpiexec or srun (default there)", _mpi),
+        ExecutorEntry(
+            "processes",
+            "--jobs local processes (default)",
+            "netcosim.executors.workers:local_processes",
+        ),
+        ExecutorEntry(
+            "mpi",
+            "the other ranks under mpiexec or srun (default there)",
+            "netcosim.executors.mpi:ranks",
+        ),
         ExecutorEntry(
             "dask",
             "workers of the scheduler dask:tcp://HOST:PORT or dask:FILE.json, or --jobs local ones",
-            _dask,
-            _check_dask,
+            "netcosim.executors.dask_client:open_client",
+            "netcosim.executors.dask_client:check_address",
         ),
         ExecutorEntry(
             "slurm",
             "jobs of some points each, slurm:KEY=VALUE,... with keys of docs/sweeps.md",
-            _slurm,
-            _check_slurm,
+            "netcosim.executors.slurm_jobs:open_jobs",
+            "netcosim.executors.slurm_jobs:slurm_options",
         ),
     )
 }
@@ -76,10 +59,10 @@ def executor_entry(text: str) -> tuple[ExecutorEntry, str]:
     name, _, argument = text.partition(":")
     need_name("executor", name, EXECUTORS)
     entry = EXECUTORS[name]
-    if argument and entry.check is None:
+    if argument and not entry.checker:
         raise NetcosimError(f"--executor {text}: {name} has no argument")
-    if entry.check is not None:
-        entry.check(argument)
+    if entry.checker:
+        resolve_name(entry.checker)(argument)
     return entry, argument
 
 
@@ -97,4 +80,5 @@ def open_workers(text: str, jobs: int) -> AbstractContextManager[Workers | None]
             f"--executor {text}: an MPI launcher started several ranks, which would all do the "
             "same; start one process"
         )
-    return entry.open(argument, jobs)
+    workers: AbstractContextManager[Workers | None] = resolve_name(entry.opener)(argument, jobs)
+    return workers

@@ -83,11 +83,13 @@ def jobs_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
 
 def ranges(schedule: ArchivedSchedule | ArchivedMeasured, job: int) -> str:
     """Format a job's (or measured row's) nodes as ranges in the order of ranks: "0-3 7"."""
-    mine = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
+    own_ranges = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
     return " ".join(
         f"{first}-{first + length - 1}" if length > 1 else f"{first}"
         for first, length in zip(
-            schedule.range_first[mine].tolist(), schedule.range_length[mine].tolist(), strict=True
+            schedule.range_first[own_ranges].tolist(),
+            schedule.range_length[own_ranges].tolist(),
+            strict=True,
         )
     )
 
@@ -186,22 +188,22 @@ def groups_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
         return {}
     n_kinds = len(machine.kinds)
     where = link_groups(machine) * n_kinds + machine.link_kind
-    there, index = np.unique(where, return_inverse=True)
+    places, index = np.unique(where, return_inverse=True)
     count = np.bincount(index)
     share = links.busy_ps / PS_PER_S / _spans(links)
 
     def summed(values: np.ndarray) -> np.ndarray:
         return np.concatenate([np.bincount(index, weights=row) for row in values])
 
-    most = np.zeros((len(links.number), len(there)))
+    most = np.zeros((len(links.number), len(places)))
     for row, values in zip(most, share, strict=True):
         np.maximum.at(row, index, values)
     times = len(links.number)
     return {
-        "snapshot": np.repeat(links.number, len(there)),
-        "time_s": np.repeat(links.time_s, len(there)),
-        "group": np.tile(np.array(machine.group_names, dtype=object)[there // n_kinds], times),
-        "kind": np.tile(np.array(machine.kinds, dtype=object)[there % n_kinds], times),
+        "snapshot": np.repeat(links.number, len(places)),
+        "time_s": np.repeat(links.time_s, len(places)),
+        "group": np.tile(np.array(machine.group_names, dtype=object)[places // n_kinds], times),
+        "kind": np.tile(np.array(machine.kinds, dtype=object)[places % n_kinds], times),
         "links": np.tile(count, times),
         "bytes": summed(links.bytes).astype(np.int64),
         "busy_share": summed(share) / np.tile(count, times),

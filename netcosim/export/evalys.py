@@ -69,8 +69,8 @@ def evalys_frame(run: ArchivedRun, schedule: ArchivedSchedule) -> pd.DataFrame:
 
 def procset(schedule: ArchivedSchedule, job: int) -> str:
     """Format the nodes of a job as a procset: ascending, neighbours joined, "0-3 7"."""
-    mine = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
-    first, length = schedule.range_first[mine], schedule.range_length[mine]
+    own_ranges = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
+    first, length = schedule.range_first[own_ranges], schedule.range_length[own_ranges]
     parts: list[list[int]] = []
     for at in np.argsort(first, kind="stable").tolist():
         begin, end = int(first[at]), int(first[at] + length[at] - 1)

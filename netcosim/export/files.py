@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -68,7 +69,7 @@ def export_tables(
         parts = _kept(store, name, point)
         first = next(parts, None)
         if first is not None:
-            written.append(_write(folder, name, file_format, _chain(first, parts)))
+            written.append(_write(folder, name, file_format, chain([first], parts)))
     return written
 
 
@@ -103,11 +104,6 @@ def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
                 frame.insert(at, key, value, allow_duplicates=True)
             frame.insert(0, "point", p.key)
         yield frame
-
-
-def _chain(first: pd.DataFrame, rest: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    yield first
-    yield from rest
 
 
 def _write(

@@ -11,7 +11,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,9 +27,9 @@ from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import run_context
-from netcosim.study.budget import TimeBudget
+from netcosim.study.config import TimeBudget
 from netcosim.study.results import Tables
-from netcosim.study.study import Frames, NewTrial, Report, Request, Study, Trial
+from netcosim.study.study import Frames, Report, Request, Study, Trial
 from netsim.errors import NetcosimError
 from netsim.units import format_quantity
 from queuesim.statistics import Interval, interval_columns
@@ -120,10 +119,9 @@ class IsolationMap(Study):
         """See `netcosim.study.study.Study`."""
         return [{"load": load, "share": share} for load, share in POINTS]
 
-    @property
-    def new_trial(self) -> NewTrial:
+    def trial(self, *context: Any) -> MapTrial:
         """See `netcosim.study.study.Study`."""
-        return partial(MapTrial, budget=self.budget)
+        return MapTrial(*context, budget=self.budget)
 
     def is_finished(self, tables: Tables) -> bool:
         """Return whether the time sufficed."""
@@ -169,8 +167,8 @@ class IsolationMap(Study):
         if open_points == len(rows):
             sentence = "Not significant: no verdict on the map is decided."
         elif pays[best]:
-            mine = [effect for effect in effects if effect.subject == best]
-            sentence = f"Isolate jobs with {best} only where it pays: {points_by_metric(mine)}."
+            of_best = [effect for effect in effects if effect.subject == best]
+            sentence = f"Isolate jobs with {best} only where it pays: {points_by_metric(of_best)}."
         need = f"about {format_quantity(seconds, 'time', 1)} and more"
         return Recommendation(
             sentence,
@@ -207,10 +205,12 @@ def points_by_metric(effects: Sequence[Effect]) -> str:
     """Return at how many points each metric falls and rises, all metrics side by side."""
     parts = []
     for quantity in dict.fromkeys(effect.quantity for effect in effects):
-        mine = [effect for effect in effects if effect.quantity == quantity]
-        better = sum(effect.better for effect in mine)
-        worse = sum(effect.significant for effect in mine) - better
-        parts.append(f"{quantity.name} falls at {better} of {len(mine)} points, rises at {worse}")
+        of_quantity = [effect for effect in effects if effect.quantity == quantity]
+        better = sum(effect.better for effect in of_quantity)
+        worse = sum(effect.significant for effect in of_quantity) - better
+        parts.append(
+            f"{quantity.name} falls at {better} of {len(of_quantity)} points, rises at {worse}"
+        )
     return "; ".join(parts)
 
 
@@ -226,10 +226,12 @@ def map_lines(policy: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line a metric: at how many points isolation would pay, and at which."""
     lines = []
     for metric, name in METRICS.items():
-        mine = [row for row in rows if (row["policy"], row["metric"]) == (policy, metric)]
-        clear = [_points(mine, verdict) for verdict in (PAYS, NOT)]
-        unclear = sum(row["verdict"] == UNKNOWN for row in mine)
-        words = "; ".join([*filter(None, clear), f"{UNKNOWN} at {unclear} of {len(mine)} points"])
+        of_metric = [row for row in rows if (row["policy"], row["metric"]) == (policy, metric)]
+        clear = [_points(of_metric, verdict) for verdict in (PAYS, NOT)]
+        unclear = sum(row["verdict"] == UNKNOWN for row in of_metric)
+        words = "; ".join(
+            [*filter(None, clear), f"{UNKNOWN} at {unclear} of {len(of_metric)} points"]
+        )
         lines.append(f"{policy}, {name}: {words}")
     return lines
 
@@ -249,8 +251,8 @@ def map_figure(rows: pd.DataFrame) -> Figure:
     """Draw a panel a policy and metric."""
     parts = list(rows.groupby(["policy", "metric"], sort=False))
     figure, axes = new_figure(3.0 * len(parts), 3.0, 1, len(parts))
-    for axis, ((policy, metric), mine) in zip(axes, parts, strict=True):
-        draw_phases(axis, mine, sorted(SHARES), sorted(LOADS))
+    for axis, ((policy, metric), squares) in zip(axes, parts, strict=True):
+        draw_phases(axis, squares, sorted(SHARES), sorted(LOADS))
         axis.set_title(f"{policy}, {METRICS[str(metric)]}", fontsize=9)
     verdict_legend(figure)
     return figure

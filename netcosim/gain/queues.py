@@ -20,7 +20,7 @@ from alloc.policy import Policy
 from cosim.measuring.tasks import Columns, ReportProgress, Tasks
 from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
 from netcosim.runs.run_context import RunContext, run_context
-from netcosim.study.budget import TimeBudget
+from netcosim.study.config import TimeBudget
 from netcosim.study.study import Trial
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown, makespan_s, run_s, turnaround_s
@@ -145,11 +145,11 @@ class QueueTrial(Trial):
 
         def compute(number: int, report_share: ReportProgress) -> Columns:
             jobs = drawn_log(queues.jobs, queues.draws.rng("bootstrap", f"log {number}"))
-            here = replace(queues, jobs=jobs)
-            of = metrics(here.under(reference))
+            redrawn = replace(queues, jobs=jobs)
+            of = metrics(redrawn.under(reference))
             columns: dict[str, NDArray[Any]] = {}
             for name in isolating:
-                for metric, value in metrics(here.under(name)).items():
+                for metric, value in metrics(redrawn.under(name)).items():
                     columns[f"{name}.{metric}"] = np.array(value / of[metric])
             return columns
 
@@ -165,8 +165,8 @@ class QueueTrial(Trial):
             tasks = {f"{self.queue_names}drawn log {k}": (k,) for k in batch}
             for one in self.each(compute, tasks, f"logs drawn again, {done} of {MOST_DRAWN}"):
                 for name in isolating:
-                    mine = {m: float(one[f"{name}.{m}"]) for m in METRICS}
-                    found[name].append(mine)
+                    ratios = {m: float(one[f"{name}.{m}"]) for m in METRICS}
+                    found[name].append(ratios)
             done = batch[-1] + 1
         return found
 

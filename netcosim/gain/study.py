@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -18,9 +17,9 @@ from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, QUANTITIES
 from netcosim.report.effect import Effect, effect_rows
 from netcosim.report.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.report.page import Section, long_table
-from netcosim.study.budget import TimeBudget
+from netcosim.study.config import TimeBudget
 from netcosim.study.results import Tables
-from netcosim.study.study import Frames, NewTrial, Report, Request, Study
+from netcosim.study.study import Frames, Report, Request, Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,10 +42,9 @@ class IsolationGain(Study):
         """See `netcosim.study.study.Study`."""
         return [{PREDICT: self.predict}]
 
-    @property
-    def new_trial(self) -> NewTrial:
+    def trial(self, *context: Any) -> TabulatedGain:
         """See `netcosim.study.study.Study`."""
-        return partial(TabulatedGain, budget=self.budget)
+        return TabulatedGain(*context, budget=self.budget)
 
     def is_finished(self, tables: Tables) -> bool:
         """Return whether the time sufficed."""
@@ -133,9 +131,9 @@ def break_even_figure(
         for percent in PAPERS_PERCENT:
             axis.axvline(-percent, color=SOFT, linewidth=0.6, linestyle=":")
         for name in policies:
-            mine = curve[curve["policy"] == name]
-            paint, x = colours[name], -mine["gain_percent"].to_numpy(float)
-            y = 100 * (mine[metric].to_numpy(float) - 1)
+            points = curve[curve["policy"] == name]
+            paint, x = colours[name], -points["gain_percent"].to_numpy(float)
+            y = 100 * (points[metric].to_numpy(float) - 1)
             slope, at_none = np.polyfit(x, y, 1)
             reach = np.array([min(x), 0.0])
             line = at_none + slope * reach

@@ -81,11 +81,13 @@ def predicted_tables(trial: GainTrial) -> Tables:
     outside = predictor.range.outside(_predictor_case(trial), _columns(rows))
     gains = {}
     for name in trial.isolating:
-        mine = [row for row in rows if row["policy"] == name]
-        predicted = predictor.mean(_columns(mine), level)
-        alike = {**_columns(mine), "n_nodes": np.ones(len(mine))}
+        of_policy = [row for row in rows if row["policy"] == name]
+        predicted = predictor.mean(_columns(of_policy), level)
+        alike = {**_columns(of_policy), "n_nodes": np.ones(len(of_policy))}
         by_job = predictor.mean(alike, level)
-        gains[name] = Gain(predicted, by_job, len({row["snapshot"] for row in mine}), len(mine))
+        gains[name] = Gain(
+            predicted, by_job, len({row["snapshot"] for row in of_policy}), len(of_policy)
+        )
     metrics = [
         _metric_row(trial, name, metric, line.at(gains[name].of(metric)))
         for name, lines in trial.lines.items()
@@ -123,10 +125,10 @@ def _more(trial: GainTrial, name: str, metrics: Rows) -> dict[str, object]:
 
     ``more_snapshots`` is infinite where no number of them would, ``more_s`` the time they take.
     """
-    mine = [row for row in metrics if row["policy"] == name]
-    if any(row["verdict"] != UNKNOWN for row in mine):
+    of_policy = [row for row in metrics if row["policy"] == name]
+    if any(row["verdict"] != UNKNOWN for row in of_policy):
         return {"more_snapshots": None, "more_s": None}
-    cells = {str(row["metric"]): interval_cells(row, "ratio") for row in mine}
+    cells = {str(row["metric"]): interval_cells(row, "ratio") for row in of_policy}
     ratios = {
         metric: Interval(*(math.nan if end is None else end for end in ends))
         for metric, ends in cells.items()
@@ -195,8 +197,8 @@ def _times(gain: Interval, times: float, off: float) -> Interval:
 
 
 def _mean(predictor: Predictor, rows: list[dict[str, Any]], name: str) -> float:
-    mine = _columns([row for row in rows if row["policy"] == name])
-    return float(np.average(predictor.fitted.percent(mine), weights=mine["n_nodes"]))
+    columns = _columns([row for row in rows if row["policy"] == name])
+    return float(np.average(predictor.fitted.percent(columns), weights=columns["n_nodes"]))
 
 
 def _predictor_case(trial: GainTrial) -> dict[str, object]:

@@ -86,14 +86,14 @@ class GainTrial(QueueTrial):
             found = watching.watched(number)
             if found is None:
                 return {"seconds": np.array(time.perf_counter() - began)}
-            pairs, there = watching.pairs(found), found.mean_s[reference]
+            pairs, reference_s = watching.pairs(found), found.mean_s[reference]
             return {
                 **{
                     field: np.array([getattr(pair, field) for pair in pairs], dtype=kind)
                     for field, kind in _PAIR.items()
                 },
                 "drive": found.link_s / found.alone_s[reference],
-                "contended": 1 - found.compute_s / there,
+                "contended": 1 - found.compute_s / reference_s,
                 "nodes": n_nodes[list(found.running)],
                 "seconds": np.array(time.perf_counter() - began),
             }
@@ -134,17 +134,17 @@ class GainTrial(QueueTrial):
     def _gains(self, pairs: Sequence[Pair]) -> dict[str, Gain]:
         found = {}
         for name in self.isolating:
-            mine = [pair for pair in pairs if pair.policy == name]
-            if mine:
-                off, nodes, snapshot = off_percent(mine, np.ones(len(mine)))
+            of_policy = [pair for pair in pairs if pair.policy == name]
+            if of_policy:
+                off, nodes, snapshot = off_percent(of_policy, np.ones(len(of_policy)))
                 gain, by_job = (
                     t_of_snapshots(
-                        off, weights, snapshot, self.level, job=job_ids(mine), most=100.0
+                        off, weights, snapshot, self.level, job=job_ids(of_policy), most=100.0
                     )
                     # a snapshot sees a job as often as it is long
-                    for weights in (nodes, np.ones(len(mine)))
+                    for weights in (nodes, np.ones(len(of_policy)))
                 )
-                found[name] = Gain(gain, by_job, len(set(snapshot)), len(mine))
+                found[name] = Gain(gain, by_job, len(set(snapshot)), len(of_policy))
         return found
 
     def _enough(self, found: Mapping[str, Gain]) -> bool:
@@ -207,9 +207,9 @@ class GainTrial(QueueTrial):
         patterns = list(dict.fromkeys(traffic.pattern for traffic in context.communications))
         tables: dict[tuple[str, str], SpeedupTable] = {}
         for name, one in found.items():
-            mine = [pair.row() for pair in pairs if pair.policy == name]
+            of_policy = [pair.row() for pair in pairs if pair.policy == name]
             rng = context.queues.draws.rng("bootstrap")
-            rows = speedup_rows(name, mine, patterns, rng)
+            rows = speedup_rows(name, of_policy, patterns, rng)
             ends = {"mean": 0.0}
             for metric in METRICS:
                 half = (one.of(metric).high - one.of(metric).low) / 2

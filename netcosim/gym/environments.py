@@ -187,10 +187,10 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         ):
             raise NetcosimError(f"action {action!r}: it must be one of {self.action_space}")
         possible, where = self._possible(), int(parts[-1])
-        there = not self.decides_rules or possible[where]
+        is_possible = not self.decides_rules or possible[where]
         can = self._startable() if self.decides_jobs else [True]
         place = int(parts[0]) if self.decides_jobs else 0
-        if place < len(can) and can[place] and there:
+        if place < len(can) and can[place] and is_possible:
             return place, where
         if self.decides_jobs and place == self.depth and self.episode.may_wait:
             return None, where
@@ -199,7 +199,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
             raise NetcosimError(f"action {action!r} is masked: it starts no job that can start")
         if self.episode.may_wait:
             return None, where
-        return can.index(True), where if there else possible.index(True)
+        return can.index(True), where if is_possible else possible.index(True)
 
     def _startable(self) -> list[bool]:
         """Return, for each place among the waiting jobs, whether the job there may start now."""

@@ -34,13 +34,13 @@ NewRng = Callable[[], np.random.Generator]
 def communication_rows(pairs: pd.DataFrame, rng: NewRng, level: float = LEVEL) -> RowList:
     """Return communication over the reference's, by policy, pattern and size class; first all."""
     found: RowList = []
-    for (policy,), mine in groups(pairs, "policy"):
-        parts = [("all", "all", mine)]
-        parts += [(p, "all", rows) for (p,), rows in groups(mine, "pattern")]
-        parts += [("all", size, rows) for size, rows in by_size(mine)]
+    for (policy,), of_policy in groups(pairs, "policy"):
+        parts = [("all", "all", of_policy)]
+        parts += [(p, "all", rows) for (p,), rows in groups(of_policy, "pattern")]
+        parts += [("all", size, rows) for size, rows in by_size(of_policy)]
         parts += [
             (p, size, sized)
-            for (p,), rows in groups(mine, "pattern")
+            for (p,), rows in groups(of_policy, "pattern")
             for size, sized in by_size(rows)
         ]
         for pattern, size, rows in parts:
@@ -81,26 +81,33 @@ def queue_rows(jobs: pd.DataFrame, reference: str, rng: NewRng, level: float = L
     return [
         {
             "policy": policy,
-            "logged_run_times_wait_s": float(mine["wait_s"].mean()),
-            "mean_wait_s": float(mine["fed_wait_s"].mean()),
-            "mean_turnaround_s": float((mine["fed_wait_s"] + mine["fed_run_s"]).mean()),
-            **_over("wait", mine["fed_wait_s"], base["fed_wait_s"], mine["submit_s"], rng, level),
+            "logged_run_times_wait_s": float(of_policy["wait_s"].mean()),
+            "mean_wait_s": float(of_policy["fed_wait_s"].mean()),
+            "mean_turnaround_s": float((of_policy["fed_wait_s"] + of_policy["fed_run_s"]).mean()),
+            **_over(
+                "wait",
+                of_policy["fed_wait_s"],
+                base["fed_wait_s"],
+                of_policy["submit_s"],
+                rng,
+                level,
+            ),
             **_over(
                 "turnaround",
-                mine["fed_wait_s"] + mine["fed_run_s"],
+                of_policy["fed_wait_s"] + of_policy["fed_run_s"],
                 base["fed_wait_s"] + base["fed_run_s"],
-                mine["submit_s"],
+                of_policy["submit_s"],
                 rng,
                 level,
             ),
         }
-        for (policy,), mine in groups(jobs, "policy")
+        for (policy,), of_policy in groups(jobs, "policy")
     ]
 
 
 def _over(
     name: str,
-    mine: pd.Series[float],
+    own: pd.Series[float],
     base: pd.Series[float],
     submit_s: pd.Series[float],
     rng: NewRng,
@@ -108,7 +115,7 @@ def _over(
 ) -> dict[str, float | None]:
     """Return the ratio of two means over the same jobs; None where the reference's is 0."""
     _, day = np.unique(blocks(submit_s), return_inverse=True)
-    sums = [np.bincount(day, weights=part.to_numpy(dtype=float)) for part in (mine, base)]
+    sums = [np.bincount(day, weights=part.to_numpy(dtype=float)) for part in (own, base)]
     if not sums[1].sum() > 0:
         return dict.fromkeys(f"{name}_ratio{end}" for end in ENDS)
     drawn_days = resamples(len(sums[0]), rng())
@@ -132,16 +139,16 @@ def changes_of(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
     # by place and not by id, which a log may have twice
     n_others = others["policy"].nunique()
     rows = others.assign(
-        there_wait_s=np.tile(wait_s, n_others), there_run_s=np.tile(run_s, n_others)
+        reference_wait_s=np.tile(wait_s, n_others), reference_run_s=np.tile(run_s, n_others)
     )
-    there = rows["there_wait_s"] + rows["there_run_s"]
-    change = rows["fed_wait_s"] + rows["fed_run_s"] - there
-    felt = change.abs() > np.maximum(FELT_S, FELT_PART * there)
+    reference_s = rows["reference_wait_s"] + rows["reference_run_s"]
+    change = rows["fed_wait_s"] + rows["fed_run_s"] - reference_s
+    felt = change.abs() > np.maximum(FELT_S, FELT_PART * reference_s)
     return rows.assign(
-        wait_change_s=rows["fed_wait_s"] - rows["there_wait_s"],
-        run_change_s=rows["fed_run_s"] - rows["there_run_s"],
+        wait_change_s=rows["fed_wait_s"] - rows["reference_wait_s"],
+        run_change_s=rows["fed_run_s"] - rows["reference_run_s"],
         turnaround_change_s=change,
-        there_turnaround_s=there,
+        reference_turnaround_s=reference_s,
         gains=felt & (change < 0),
         loses=felt & (change > 0),
     )
@@ -150,9 +157,12 @@ def changes_of(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
 def gain_rows(changes: pd.DataFrame, rng: NewRng, level: float = LEVEL) -> RowList:
     """Return which jobs gain and lose turnaround, by policy, then by size class and by pattern."""
     found: RowList = []
-    for (policy,), mine in groups(changes, "policy"):
-        parts = [("all", "all", mine), *(("all", size, rows) for size, rows in by_size(mine))]
-        parts += [(p, "all", rows) for (p,), rows in groups(mine, "pattern")]
+    for (policy,), of_policy in groups(changes, "policy"):
+        parts = [
+            ("all", "all", of_policy),
+            *(("all", size, rows) for size, rows in by_size(of_policy)),
+        ]
+        parts += [(p, "all", rows) for (p,), rows in groups(of_policy, "pattern")]
         for pattern, size, rows in parts:
             change = mean_of_snapshots(
                 rows["turnaround_change_s"], 1, blocks(rows["submit_s"]), rng(), level
@@ -176,8 +186,8 @@ def gain_rows(changes: pd.DataFrame, rng: NewRng, level: float = LEVEL) -> RowLi
 def most_rows(changes: pd.DataFrame) -> RowList:
     """Return the jobs whose turnaround gains most and loses most, by policy."""
     found: RowList = []
-    for (policy,), mine in groups(changes, "policy"):
-        ordered = mine.sort_values(["turnaround_change_s", "job_id"], kind="stable")
+    for (policy,), of_policy in groups(changes, "policy"):
+        ordered = of_policy.sort_values(["turnaround_change_s", "job_id"], kind="stable")
         gain = ordered[ordered["turnaround_change_s"] < 0].head(MOST)
         lose = ordered[ordered["turnaround_change_s"] > 0].tail(MOST).iloc[::-1]
         for side, rows in (("gains", gain), ("loses", lose)):
@@ -191,7 +201,7 @@ def most_rows(changes: pd.DataFrame) -> RowList:
                     "turnaround_change_s": float(row["turnaround_change_s"]),
                     "wait_change_s": float(row["wait_change_s"]),
                     "run_change_s": float(row["run_change_s"]),
-                    "turnaround_before_s": float(row["there_turnaround_s"]),
+                    "turnaround_before_s": float(row["reference_turnaround_s"]),
                 }
                 for row in rows.to_dict("records")
             ]

@@ -22,6 +22,7 @@ from netcosim.demo_config import SCHEMA_LINE, known_name
 from netcosim.judge.machine_file import machine_of, need_servers, with_bandwidth
 from netcosim.study.config import StudyConfig
 from netsim.errors import NetcosimError
+from netsim.inputs import place_files
 from workloads.formats import format_of
 
 LARGE_MACHINE = 1024
@@ -229,28 +230,11 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
 
 def _files_from_anywhere(content: dict[str, Any], folder: Path) -> None:
     """Make paths absolute, so that the written config works in any folder."""
-    for dotted in file_keys():
-        *path, key = dotted.replace("machine.parameters.", "machine.").split(".")
-        sections: list[Any] = [content]
-        for part in path:
-            if part == "*":
-                sections = [entry for one in sections if isinstance(one, list) for entry in one]
-            else:
-                sections = [one.get(part) for one in sections if isinstance(one, dict)]
-        for section in sections:
-            if isinstance(section, dict) and isinstance(section.get(key), str):
-                section[key] = _absolute(section[key], folder)
-            elif isinstance(section, list) and key == "*":
-                section[:] = [_absolute(one, folder) for one in section if isinstance(one, str)]
-    queue = content["queue"]
-    if isinstance(queue, dict) and "decider" in queue:
-        beside = placed_decider(queue["decider"], folder.absolute())
-        queue["decider"] = placed_decider(beside, Path.cwd())
-
-
-def _absolute(name: str, folder: Path) -> str:
-    beside = folder / name
-    return str((beside if beside.exists() else Path(name)).absolute())
+    keys = [key.replace("machine.parameters.", "machine.") for key in file_keys()]
+    for where in (folder.absolute(), Path.cwd()):
+        place_files(content, keys, where)
+        if "decider" in content["queue"]:
+            content["queue"]["decider"] = placed_decider(content["queue"]["decider"], where)
 
 
 def _assumed_mix(large: bool, drawn: bool) -> list[dict[str, Any]]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from netcosim.report.effect import COMMUNICATION
+from netcosim.report.figures.drawing import Drawing, Panel
+from netcosim.report.figures.lines import cdf
 from netcosim.report.figures.panels import MarkStyle, curves, dots, grouped_bars, panels
 from netcosim.report.figures.style import INK, SOFT, grid, marker, new_figure
 
@@ -21,34 +25,41 @@ CHANGE = "node_hours_change"
 _JITTER = 0.08
 
 
-def waits_figure(jobs: pd.DataFrame, reference: str, colours: Colours) -> Figure:
-    """Draw logged against simulated waits: the shares of jobs, and job by job."""
-    mine = jobs[(jobs["policy"] == reference) & jobs["logged_wait_s"].notna()]
-    logged, wait = (mine[c].to_numpy(dtype=float) / 60 for c in ("logged_wait_s", "wait_s"))
-    figure, [left, right] = new_figure(9.5, 4.2, 1, 2)
-    paint = colours[reference]
-    drawn = (("in the log", logged, SOFT, 2.6), (f"simulated, {reference}", wait, paint, 1.3))
-    for name, values, own, width in drawn:
-        at = np.sort(np.maximum(values, 0.1))
-        share = 100 * np.arange(1, len(at) + 1) / len(at)
-        left.step(at, share, where="post", color=own, linewidth=width, label=name)
-    left.set_xscale("log")
-    left.set_xlabel("wait (minutes; 0.1 and less at the left)")
-    left.set_ylabel("share of jobs with at most this wait (%)")
-    left.legend(frameon=False, fontsize=9, loc="upper left")
-    left.set_ylim(0, 101)
-    grid(left, "both")
-    some = np.unique(np.linspace(0, len(logged) - 1, MOST_DOTS).astype(int))
-    x, y = np.maximum(logged[some], 0.1), np.maximum(wait[some], 0.1)
-    right.scatter(x, y, s=7, alpha=0.35, color=paint, linewidths=0, rasterized=True)
-    most = 1.3 * max(float(x.max()), float(y.max()), 1.0)
-    right.plot([0.1, most], [0.1, most], color=INK, linewidth=0.9)
-    right.set_xscale("log")
-    right.set_yscale("log")
-    right.set_xlabel("wait in the log (minutes)")
-    right.set_ylabel("simulated wait (minutes)")
-    grid(right, "both")
-    return figure
+def waits_drawing(jobs: pd.DataFrame, reference: str, colours: Colours) -> Drawing:
+    """Return logged against simulated waits: the shares of jobs, and job by job."""
+    known = jobs[(jobs["policy"] == reference) & jobs["logged_wait_s"].notna()]
+    logged, wait = (known[c].to_numpy(dtype=float) / 60 for c in ("logged_wait_s", "wait_s"))
+    names, paints = ("in the log", f"simulated, {reference}"), (SOFT, colours[reference])
+    shares = partial(
+        cdf,
+        samples=dict(zip(names, (logged, wait), strict=True)),
+        xlabel="wait (minutes; 0.1 and less at the left)",
+        of="jobs with at most this wait",
+        log=True,
+        least=0.1,
+        colours=dict(zip(names, paints, strict=True)),
+    )
+
+    def by_job(axis: Axes) -> None:
+        some = np.unique(np.linspace(0, len(logged) - 1, MOST_DOTS).astype(int))
+        x, y = np.maximum(logged[some], 0.1), np.maximum(wait[some], 0.1)
+        axis.scatter(x, y, s=7, alpha=0.35, color=paints[1], linewidths=0, rasterized=True)
+        most = 1.3 * max(float(x.max()), float(y.max()), 1.0)
+        axis.plot([0.1, most], [0.1, most], color=INK, linewidth=0.9)
+        axis.set(xscale="log", yscale="log")
+        axis.set(xlabel="wait in the log (minutes)", ylabel="simulated wait (minutes)")
+
+    return Drawing(
+        "waits",
+        "Waits in the log and simulated",
+        [
+            Panel(shares, "all jobs"),
+            Panel(by_job, "each job, on the line where it waits as logged"),
+        ],
+        size_in=(4.7, 4.2),
+        legend=False,
+        lines="both",
+    )
 
 
 def communication_figure(rows: pd.DataFrame, reference: str, colours: Colours) -> Figure:
@@ -163,9 +174,9 @@ def fraction_figure(rows: pd.DataFrame, label: str, colours: Colours) -> Figure:
     styles = {name: (paint, "-") for name, paint in colours.items()}
     curves(axis, shown, "percent", f"{CHANGE}_percent", "policy", marked=True, styles=styles)
     for policy in dict.fromkeys(shown["policy"]):
-        mine = shown[shown["policy"] == policy]
-        low, high = (mine[f"{CHANGE}_{end}_percent"].astype(float) for end in ("low", "high"))
-        axis.vlines(mine["percent"], low, high, color=colours[policy], linewidth=0.9)
+        of_policy = shown[shown["policy"] == policy]
+        low, high = (of_policy[f"{CHANGE}_{end}_percent"].astype(float) for end in ("low", "high"))
+        axis.vlines(of_policy["percent"], low, high, color=colours[policy], linewidth=0.9)
     axis.axhline(0.0, color=INK, linewidth=0.8)
     axis.set_xlabel("share of their run time that jobs communicate (%)")
     axis.set_ylabel(label)

@@ -14,7 +14,7 @@ from netcosim.judge.figures import (
     communication_figure,
     fraction_figure,
     score_figure,
-    waits_figure,
+    waits_drawing,
 )
 from netcosim.judge.verdict import format_score
 from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, rate_waits
@@ -139,8 +139,7 @@ def _waits(requested: JudgeConfig, frames: Frames, colours: Colours) -> Section:
         "Does the simulated queue do what the real one did?",
         text,
         table,
-        waits_figure(frames["jobs"], first["policy"], colours),
-        "Left: waits of all jobs; right: each job, on the line where it waits as logged.",
+        drawings=[waits_drawing(frames["jobs"], first["policy"], colours)],
     )
 
 

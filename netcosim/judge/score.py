@@ -145,9 +145,9 @@ def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
     )
     rows = pd.concat([own, others.drop_duplicates(keys)], ignore_index=True)
     best_s = rows.groupby(keys)["alone_s"].transform("min")
-    there = rows.groupby(keys)["switches"].transform("last")
+    reference_switches = rows.groupby(keys)["switches"].transform("last")
     return rows.assign(
-        reference_switches=there,
+        reference_switches=reference_switches,
         switches_over_least=rows["switches"] / rows["least_switches"],
         slowdown=(rows["time_s"] / best_s).where(best_s > 0, 1.0),
     )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from netcosim.judge.config import JudgeConfig
 from netcosim.judge.page import COMMUNICATION, NODE_HOURS, judge_sections
 from netcosim.judge.trial import FRACTION, JudgeTrial
 from netcosim.judge.verdict import details, paired_effects, recommend
 from netcosim.judge.waits import rate_waits
-from netcosim.report.figures.files import write_section_figures
-from netcosim.report.page import Section
+from netcosim.report.figures.drawing import write_figures
+from netcosim.report.page import Section, figures_of
 from netcosim.study.results import Tables, write_tables
-from netcosim.study.study import Frames, NewTrial, Report, Request, Study
+from netcosim.study.study import Frames, Report, Request, Study
 from netsim.atomic_files import write_text_atomically
 
 CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = "judge.toml", "tables", "figures"
@@ -35,10 +34,9 @@ class Judge(Study):
         """The run, and everything measured again at each fraction."""
         return [{FRACTION: fraction} for fraction in (None, *self.requested.section.fractions)]
 
-    @property
-    def new_trial(self) -> NewTrial:
+    def trial(self, *context: Any) -> JudgeTrial:
         """See `netcosim.study.study.Study`."""
-        return partial(JudgeTrial, fractions=len(self.requested.section.fractions))
+        return JudgeTrial(*context, fractions=len(self.requested.section.fractions))
 
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
         """Return the answer, a line a policy, and all sections."""
@@ -65,7 +63,7 @@ class Judge(Study):
         tables, figures = out / TABLES_FOLDER, out / FIGURES_FOLDER
         write_text_atomically(out / CONFIG_FILE, self.requested.text)
         write_tables(tables, frames)
-        write_section_figures(report.sections, figures, "svg")
+        write_figures(figures_of(report.sections), figures, "svg")
         return {"tables": tables, "figures": figures}
 
     def next_step(self, out: Path, tables: Tables) -> str:

@@ -300,9 +300,9 @@ def _pairs(context: RunContext, rows: Rows, schedules: Mapping[str, QueueResult]
     index = dict(zip(jobs.job_id.tolist(), range(len(jobs)), strict=True))
     at = pairs["job_id"].map(index).to_numpy()
     reference = next(iter(schedules))
-    mine = [switches[name][i] for name, i in zip(pairs["policy"], at, strict=True)]
+    own_switches = [switches[name][i] for name, i in zip(pairs["policy"], at, strict=True)]
     return pairs.assign(
-        switches=mine,
+        switches=own_switches,
         reference_switches=switches[reference][at],
         least_switches=found[reference].least[-1][at],
     )

@@ -51,8 +51,8 @@ def reproduced(jobs: pd.DataFrame) -> list[dict[str, object]]:
         One a policy; ``reproduces`` is one of the words above.
     """
     return [
-        {"policy": policy, **_reproduced(mine[mine["logged_wait_s"].notna()])}
-        for (policy,), mine in groups(jobs, "policy")
+        {"policy": policy, **_reproduced(of_policy[of_policy["logged_wait_s"].notna()])}
+        for (policy,), of_policy in groups(jobs, "policy")
     ]
 
 
@@ -64,10 +64,10 @@ def _reproduced(known: pd.DataFrame) -> dict[str, object]:
     wait = known["wait_s"].to_numpy(dtype=float)
     off = np.abs(wait - logged)
     correlation = rank_correlation(logged, wait)
-    mean, there = float(wait.mean()), float(logged.mean())
+    mean, logged_mean = float(wait.mean()), float(logged.mean())
     return found | {
-        "reproduces": _word(float(off.max()), correlation, mean, there),
-        "logged_mean_wait_s": there,
+        "reproduces": _word(float(off.max()), correlation, mean, logged_mean),
+        "logged_mean_wait_s": logged_mean,
         "mean_wait_s": mean,
         "rank_correlation": None if np.isnan(correlation) else correlation,
         "near_percent": float(100 * np.mean(off <= np.maximum(NEAR_S, NEAR_PART * logged))),
@@ -95,14 +95,14 @@ def waits_by_size(jobs: pd.DataFrame) -> list[dict[str, object]]:
         {
             "policy": policy,
             "nodes": size,
-            "jobs": len(mine),
-            "logged_mean_wait_s": float(mine["logged_wait_s"].mean()),
-            "mean_wait_s": float(mine["wait_s"].mean()),
-            "logged_median_wait_s": float(mine["logged_wait_s"].median()),
-            "median_wait_s": float(mine["wait_s"].median()),
+            "jobs": len(sized),
+            "logged_mean_wait_s": float(sized["logged_wait_s"].mean()),
+            "mean_wait_s": float(sized["wait_s"].mean()),
+            "logged_median_wait_s": float(sized["logged_wait_s"].median()),
+            "median_wait_s": float(sized["wait_s"].median()),
         }
         for (policy,), rows in groups(known, "policy")
-        for size, mine in by_size(rows)
+        for size, sized in by_size(rows)
     ]
 
 

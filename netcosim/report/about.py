@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from cosim.registry import MEASURES
+from netcosim.archive.values import ArchivedRun
 from netcosim.config.config import Config
 from netcosim.config.run import MOST_PLACED, keeps_nodes
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.store import Rows
+from netcosim.runs.store_format import StoredPoint
 from netsim.packet.credit import buffer_warning
 from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
+from netsim.units import format_quantity
 from queuesim.result import CUT
 from workloads.job import Workload
 from workloads.registry import MIXES
 
+MOST_LINES = 4
 ABOUT = "about"
 """Name of the table: columns ``what`` and ``text``."""
 TITLE, CONFIG, MACHINE, JOBS, MEASURED, REFERENCE, WARNING, NOTE = (
@@ -39,7 +44,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
         (
             MACHINE,
             f"{topology.name}: {topology.n_nodes:,} nodes, {topology.n_routers:,} routers, "
-            f"{topology.n_links - topology.first_router_link:,} links between routers; routing "
+            f"{topology.n_links - topology.first_router_link:,} links between routers, routing "
             f"{result.machine.routing.name}.",
         ),
         *_jobs(result.workload),
@@ -59,7 +64,8 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
     if result.measured:
         compares = MEASURES[result.config.run.measure].compares
         rows.append((REFERENCE, f"{result.reference.label}: {compares}."))
-    if (warning := buffer_warning(topology, result.machine.packets)) is not None:
+    warning = buffer_warning(topology, result.machine.packets)
+    if warning is not None and (hops or _packet_ages(result)):
         rows.append((WARNING, warning))
     if (other := other_share(result.config)) is not None:
         rows.append((WARNING, f"{other[0].upper()}{other[1:]}."))
@@ -106,6 +112,74 @@ def _overran(result: CosimResult) -> Iterable[str]:
 def notes_on(tables: Mapping[str, Rows], what: str) -> list[str]:
     """Return the texts of one kind; none where a file has no such table."""
     return [str(row.get("text")) for row in tables.get(ABOUT, ()) if row.get("what") == what]
+
+
+def config_section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a section of a stored config; empty where it has none."""
+    found = config.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def is_over_log(config: Mapping[str, Any]) -> bool:
+    """Return whether the jobs of a resolved config are those of a log."""
+    return config_section(config, "workload").get("log") is not None
+
+
+Facts = list[tuple[str, Sequence[str]]]
+
+
+def run_facts(tables: Mapping[str, Rows], kept: ArchivedRun | None, point: StoredPoint) -> Facts:
+    """Return the setup of a run: what its file notes, or else what its config and jobs are."""
+    policies, run = tables["policies"], config_section(point.config, "run")
+    reference = str(policies[0].get("relative_to", "")).removesuffix(" at the same point")
+    took = format_quantity(point.seconds, "time", 3)
+    found = dict(_config_facts(point.config, kept))
+    found["Jobs"] = found.get("Jobs") or [f"{policies[0].get('jobs')} jobs"]
+    noted = {"Jobs": JOBS, "Machine": MACHINE, "Reference": REFERENCE}
+    found |= {name: texts for name, what in noted.items() if (texts := notes_on(tables, what))}
+    return [
+        *((name, found[name]) for name in ("Jobs", "Machine", "Queue")),
+        ("Snapshots", [str(run.get("snapshots")), *notes_on(tables, MEASURED)]),
+        ("Reference", found.get("Reference") or [reference]),
+        ("Warning", notes_on(tables, WARNING)),
+        ("Notes", notes_on(tables, NOTE)),
+        ("Computed", [f"{point.finished_utc}, in {took}, by sources {point.code or 'unknown'}"]),
+    ]
+
+
+def sweep_facts(points: Sequence[StoredPoint], kept: Mapping[str, ArchivedRun]) -> Facts:
+    """Return the setup of some points: a line for each different one, up to `MOST_LINES`.
+
+    Parameters
+    ----------
+    kept : mapping
+        Runs of some of the points, by key; points like them are described by these.
+    """
+    found: dict[str, dict[str, None]] = {}
+    shown = [point for point in points if point.key in kept] or points
+    for point in shown:
+        for name, lines in _config_facts(point.config, kept.get(point.key)):
+            found.setdefault(name, {}).update(dict.fromkeys(lines))
+    facts: Facts = []
+    for name, lines in found.items():
+        more = len(lines) - MOST_LINES
+        facts.append((name, [*lines][:MOST_LINES] + ([f"and {more:,} more"] if more > 0 else [])))
+    return facts
+
+
+def _config_facts(config: Mapping[str, Any], kept: ArchivedRun | None) -> Facts:
+    machine, queue = (config_section(config, name) for name in ("machine", "queue"))
+    sizes = ", ".join(f"{k}={v}" for k, v in config_section(machine, "parameters").items())
+    named = f"{machine.get('preset') or machine.get('family')}({sizes})".removesuffix("()")
+    jobs, rules = [], f"order {queue.get('order')}, backfilling {queue.get('backfill')}"
+    if kept is not None:
+        jobs = [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
+        named = f"{kept.machine.name}: {kept.machine.n_nodes:,} nodes"
+    return [
+        ("Jobs", jobs),
+        ("Machine", [f"{named}, routing {machine.get('routing')}."]),
+        ("Queue", [f"{rules}, run-time model {queue.get('run_time_model')}"]),
+    ]
 
 
 def notes_of(result: CosimResult) -> list[str]:

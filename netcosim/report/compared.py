@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from netcosim.report.effect import (
@@ -134,6 +134,16 @@ class Compared:
     def of(self, metric: Metric) -> list[Estimate]:
         """Return all estimates of a metric."""
         return [e for (column, _, _), e in self.estimates.items() if column == metric.column]
+
+    def change(self, metric: Metric, cell: Cell, policy: str, against: str) -> Effect | None:
+        """Return a policy's change from another one there; None where one has no value."""
+        at = self.at(metric, cell)
+        if policy not in at or against not in at:
+            return None
+        effect = change(metric, policy, at[policy], against, at[against])
+        where = self.swept.describe(cell)
+        found = replace(effect, part=f"at {where}" if where else "")
+        return found if math.isfinite(found.value) else None
 
     def best(self, metric: Metric, cell: Cell) -> Best | None:
         """Return which policy is best there; None where no policy has a value."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from netsim.errors import NetcosimError
@@ -252,6 +252,36 @@ def contrary(headline: Effect, parts: Sequence[Effect]) -> str:
         extent = joined_ends(*(signed(end) for end in (ends[0], ends[-1])))
         texts.append(f"By pattern and size it is {extent} %; jobs weigh otherwise in the mean.")
     return " ".join(texts)
+
+
+def between(mine: Effect | None, other: Effect | None) -> Effect:
+    """Return the change from one subject to another, of which both have changes from a third.
+
+    Each end is that of the two intervals that are furthest apart, so it is no narrower than if both
+    had been compared with each other. None is the third itself.
+    """
+    known = mine or other
+    assert known is not None
+    no_change = Interval(1.0, 1.0, 1.0)
+    top, bottom = (no_change if one is None else one.ratio for one in (mine, other))
+    if bottom.value <= 0 or bottom.low <= 0:
+        ratio = Interval(math.nan, math.nan, math.nan)
+    else:
+        ratio = Interval(top.value / bottom.value, top.low / bottom.high, top.high / bottom.low)
+    value, low, high = (100 * (end - 1) for end in ratio)
+    subject = known.against if mine is None else mine.subject
+    against = known.against if other is None else other.subject
+    samples = min(one.samples for one in (mine, other) if one is not None)
+    return replace(
+        known,
+        subject=subject,
+        against=against,
+        value=value,
+        low=low,
+        high=high,
+        samples=samples,
+        levels=None,
+    )
 
 
 def distinct(samples: Iterable[object]) -> int:

@@ -7,17 +7,19 @@ import os
 import platform
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from netcosim.report.figures.drawing import Drawing, safe_name
 from netcosim.report.figures.style import distinct
-from netcosim.report.glossary import asset, paragraphs, terms_in
+from netcosim.report.glossary import asset, marked, paragraphs, terms_in
 from netcosim.report.svg import figure_html
 from netcosim.report.table import table_html
 from netcosim.report.templates import part
@@ -36,16 +38,16 @@ _NOTHING = Markup()
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A part of a page, shown in this order."""
+    """A part of a page: plain values, shown in the order of the fields."""
 
     title: str
     text: str = ""
     """Plain text; an empty line starts a new paragraph."""
     table: Table | None = None
-    """Column names that end in a unit (``_s``, ``_bytes``, ``_percent``, ...) show it in the
-    head."""
+    """Shown below facts, sentences and figures. Column names that end in a unit (``_s``,
+    ``_bytes``, ``_percent``, ...) show it in the head."""
     figure: Figure | None = None
-    """Closed after drawing by the caller."""
+    """Instead of ``drawings``: one that is drawn."""
     caption: str = ""
     """Below the figure, and its text for those who cannot see it."""
     digits: int = 3
@@ -54,11 +56,22 @@ class Section:
     """Shown when its title is clicked."""
     html: Markup = _NOTHING
     """A fragment from `netcosim.report.templates.part`, after all the rest."""
+    facts: Sequence[tuple[str, Sequence[str]]] = ()
+    """Names, each with a line or several."""
+    sentences: Sequence[str] = ()
+    """A list, a bullet each."""
+    legend: Mapping[str, str] = field(default_factory=dict)
+    """Colours of all drawings by name; else each drawing has its own legend."""
+    drawings: Sequence[Drawing] = ()
+    """Those of one panel are side by side; of the others, more than `OPEN_DRAWINGS` are folded."""
 
 
 MOST_ROWS = 200
 FEW_ROWS = 12
 """Below a figure, a table of more rows is folded."""
+OPEN_DRAWINGS = 3
+HATCHED, PALE = "hatched", ""
+"""Paints of a legend: of what is not significant, and of a name alone."""
 AGAIN = ("again", "Reproduce")
 WORDS = ("glossary", "Glossary")
 """Anchors and titles of the sections at the end of every page."""
@@ -158,14 +171,83 @@ def write_page(path: str | os.PathLike[str], page: str) -> Path:
 
 def _section(anchor: str, section: Section) -> Markup:
     inside = [paragraphs(section.text)]
-    if section.figure is not None:
-        inside.append(figure_html(section.figure, anchor, section.title, section.caption))
+    if section.facts:
+        facts = [(name, marked_once(lines)) for name, lines in section.facts if lines]
+        inside.append(part("facts", facts))
+    if section.sentences:
+        inside.append(part("sentences", marked_once(section.sentences)))
+    if section.legend:
+        inside.append(part("legend", section.legend))
+    inside += _drawn(anchor, section)
     if section.table is not None:
         table = table_html(section.table, section.digits)
-        numbers = section.figure is not None and len(section.table) > FEW_ROWS
-        inside.append(part("numbers", table) if numbers else table)
+        drawn = section.figure is not None or section.drawings
+        folded = drawn and len(section.table) > FEW_ROWS
+        inside.append(part("folded", "The numbers", table) if folded else table)
     inside.append(section.html)
     return part("section", anchor, section.title, Markup("").join(inside), section.folded)
+
+
+def _drawn(anchor: str, section: Section) -> list[Markup]:
+    """Return a section's figures: those of one panel side by side, then groups of panels."""
+    if section.figure is not None:
+        return [figure_html(section.figure, anchor, section.title, section.caption)]
+    single = [drawing for drawing in section.drawings if len(drawing.panels) == 1]
+    groups = [drawing for drawing in section.drawings if len(drawing.panels) > 1]
+    found = []
+    if single:
+        drawn = [_panels(anchor, drawing, section)[0] for drawing in single]
+        width = single[0].size_in[0]
+        found.append(part("panels", "", "", width, drawn) if len(drawn) > 1 else drawn[0])
+    shown = [
+        part(
+            "panels",
+            drawing.title if len(groups) > 1 else "",
+            drawing.caption,
+            drawing.size_in[0],
+            _panels(anchor, drawing, section),
+        )
+        for drawing in groups
+    ]
+    found += shown[:OPEN_DRAWINGS]
+    if rest := groups[OPEN_DRAWINGS:]:
+        inside = Markup("").join(shown[OPEN_DRAWINGS:])
+        found.append(part("folded", "; ".join(drawing.title for drawing in rest), inside))
+    return found
+
+
+def _panels(anchor: str, drawing: Drawing, section: Section) -> list[Markup]:
+    """Return each panel as a figure; the only one has the drawing's title and caption."""
+    name, one = f"{anchor}-{safe_name(drawing.name)}", len(drawing.panels) == 1
+    return [
+        figure_html(
+            drawing.figure(number, legend=not section.legend),
+            f"{name}-{number}",
+            (drawing.title if one else "") or panel.title,
+            panel.words,
+            drawing.caption if one else "",
+        )
+        for number, panel in enumerate(drawing.panels)
+    ]
+
+
+def marked_once(lines: Sequence[str]) -> list[Markup]:
+    """Return lines as HTML, each term explained where it first occurs in any of them."""
+    return marked("\n".join(" ".join(line.split()) for line in lines)).split("\n")
+
+
+def figures_of(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Figure]]]:
+    """Return names of the figures of some sections, and what draws each."""
+    found: list[tuple[str, Callable[[], Figure]]] = []
+    for section in sections:
+        if section.figure is not None:
+            found.append((section.title, partial(_same, section.figure)))
+        found += [(drawing.name, drawing.draw) for drawing in section.drawings]
+    return found
+
+
+def _same(figure: Figure) -> Figure:
+    return figure
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:

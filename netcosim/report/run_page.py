@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from markupsafe import Markup
@@ -18,24 +18,19 @@ from netcosim.archive.values import ArchivedRun
 from netcosim.report.about import (
     ABOUT,
     CONFIG,
-    JOBS,
-    MACHINE,
-    MEASURED,
-    NOTE,
-    REFERENCE,
     TITLE,
-    WARNING,
+    config_section,
+    is_over_log,
     notes_on,
+    run_facts,
 )
 from netcosim.report.effect import OFF, RUN_TIME, change_of, effect_rows
-from netcosim.report.figures.run import RunFigure, run_figures
+from netcosim.report.figures.run import run_drawings
 from netcosim.report.figures.style import policy_colours
-from netcosim.report.glossary import asset, marked
+from netcosim.report.glossary import asset
 from netcosim.report.page import Section, long_table, render_page
 from netcosim.report.payload import BASELINE, parts_of
 from netcosim.report.policies import policy_rows
-from netcosim.report.svg import figure_html
-from netcosim.report.table import table_html
 from netcosim.report.templates import part
 from netcosim.report.verdict import (
     findings,
@@ -48,7 +43,6 @@ from netcosim.runs.store import Rows, Store
 from netcosim.runs.store_format import StoredPoint
 from netsim.errors import NetcosimError
 from netsim.inputs import digests
-from netsim.units import format_quantity
 from queuesim.observables.registry import OBSERVABLES
 from queuesim.statistics import interval_columns
 
@@ -63,6 +57,11 @@ _FIRST = ("reference", "paired", "steady", "steady_shares", "proof")
 NO_ARCHIVE = (
     "This file keeps no jobs and links of this run (an older version wrote it, or its config has "
     'run.keep = "tables"), so its page has no charts of them: run the config again for those.'
+)
+BY_PATTERN = (
+    "Minus is less. Intervals: from drawing whole snapshots again; none for fewer than five "
+    'snapshots or jobs. With run-time model "measured" these changes are those of the jobs\' run '
+    "times in the queue."
 )
 _SHOWN = {"policies", "speedups", ABOUT, *REPORTS, *FOLDED}
 
@@ -140,12 +139,8 @@ def run_sections(
     report : str
         The command that makes this page.
     """
-    figures = run_figures(tables, kept)
-    by_part: dict[str, list[RunFigure]] = {}
-    for figure in figures:
-        by_part.setdefault(figure.part, []).append(figure)
-    run, rest = _section(point.config, "run"), findings(tables)[1:]
-    over_log = is_over_log(point.config)
+    run, rest = config_section(point.config, "run"), findings(tables)[1:]
+    drawings, over_log = run_drawings(tables, kept), is_over_log(point.config)
     answer = run_recommendation(
         tables,
         int(run.get("snapshots") or 0),
@@ -153,25 +148,30 @@ def run_sections(
         over_log=over_log,
         level=float(run.get("confidence") or 0.95),
     )
+    policies = [str(row["policy"]) for row in tables["policies"]]
     sections = [
         answer.section(),
-        *([Section("Results", html=part("verdict", _marked_once(rest)))] if rest else []),
-        Section("Setup", html=_facts(tables, kept, point)),
+        *([Section("Results", sentences=rest)] if rest else []),
+        Section("Setup", facts=run_facts(tables, kept, point)),
         Section(
             "Policies",
             _about_policies(tables, point),
             policy_rows(tables),
-            html=_legend(tables) + _drawn(by_part.get("policies", ())),
+            legend=policy_colours(policies),
+            drawings=drawings.get("policies", ()),
         ),
     ]
     if kept is not None:
-        measure = MEASURES.get(str(_section(point.config, "run").get("measure")))
+        measure = MEASURES.get(str(run.get("measure")))
         sections.append(views_section(kept, measure.baseline if measure else BASELINE))
     sections += _own_tables(tables, _FIRST)
-    sections += _patterns(tables, by_part.get("patterns", ()))
+    if parts := part_effects(tables):
+        title = f"{parts[0].quantity.name.capitalize()} by pattern and size"
+        drawn = drawings.get("patterns", ())
+        sections.append(Section(title, BY_PATTERN, effect_rows(parts), drawings=drawn))
     for name, (title, text) in PARTS.items():
-        if name in by_part:
-            sections.append(Section(title, text, html=_drawn(by_part[name])))
+        if name in drawings:
+            sections.append(Section(title, text, drawings=drawings[name]))
     if kept is None:
         sections.append(Section("Schedules and links", NO_ARCHIVE))
     rest = [name for name in REPORTS if name not in _FIRST]
@@ -183,47 +183,8 @@ def run_sections(
     return sections
 
 
-def _marked_once(lines: Sequence[str]) -> list[Markup]:
-    """Return lines as HTML, each term explained where it first occurs in any of them."""
-    return marked("\n".join(" ".join(line.split()) for line in lines)).split("\n")
-
-
-def _facts(tables: Mapping[str, Rows], kept: ArchivedRun | None, point: StoredPoint) -> Markup:
-    config = point.config
-    machine, queue, run = (_section(config, name) for name in ("machine", "queue", "run"))
-    named = f"{machine.get('preset') or machine.get('family')}, routing {machine.get('routing')}"
-    jobs, sizes = notes_on(tables, JOBS), notes_on(tables, MACHINE)
-    if kept is not None:
-        jobs = jobs or [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
-        sizes = sizes or [f"{kept.machine.name}: {kept.machine.n_nodes:,} nodes."]
-    first = tables["policies"][0]
-    rules = f"order {queue.get('order')}, backfilling {queue.get('backfill')}"
-    took = format_quantity(point.seconds, "time", 3)
-    facts = [
-        ("Jobs", jobs or [f"{first.get('jobs')} jobs"]),
-        ("Machine", sizes or [named]),
-        ("Queue", [f"{rules}, run-time model {queue.get('run_time_model')}"]),
-        ("Snapshots", [str(run.get("snapshots")), *notes_on(tables, MEASURED)]),
-        ("Reference", notes_on(tables, REFERENCE) or [reference_label(tables)]),
-        ("Warning", notes_on(tables, WARNING)),
-        ("Notes", notes_on(tables, NOTE)),
-        ("Computed", [f"{point.finished_utc}, in {took}, by sources {point.code or 'unknown'}"]),
-    ]
-    return part("facts", [(name, _marked_once(lines)) for name, lines in facts if lines])
-
-
-def is_over_log(config: Mapping[str, Any]) -> bool:
-    """Return whether the jobs of a resolved config are those of a log."""
-    return _section(config, "workload").get("log") is not None
-
-
-def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = config.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
 def _about_policies(tables: Mapping[str, Rows], point: StoredPoint) -> str:
-    model = _section(point.config, "queue").get("run_time_model")
+    model = config_section(point.config, "queue").get("run_time_model")
     queue = (
         "Waits, turnarounds and bounded slowdowns are means over all jobs of the queue with "
         f"run-time model {model}."
@@ -234,34 +195,6 @@ def _about_policies(tables: Mapping[str, Rows], point: StoredPoint) -> str:
         "Communication time is the change of the mean over measured jobs, relative to "
         f"{reference_label(tables)}; in brackets its confidence interval. {queue}"
     )
-
-
-def _legend(tables: Mapping[str, Rows]) -> Markup:
-    """Return the colours of all figures of the page."""
-    return part("colours", policy_colours([str(row["policy"]) for row in tables["policies"]]))
-
-
-def _drawn(figures: Iterable[RunFigure]) -> Markup:
-    """Draw figures of one part, side by side where there are several."""
-    drawn = [
-        figure_html(f.draw(), f"figure-{f.part}-{number}", f.words, f.caption)
-        for number, f in enumerate(figures)
-    ]
-    return part("side_by_side", drawn)
-
-
-def _patterns(tables: Mapping[str, Rows], figures: Sequence[RunFigure]) -> list[Section]:
-    parts = part_effects(tables)
-    if not parts:
-        return []
-    text = (
-        "Minus is less. Intervals: from drawing whole snapshots again; none for fewer than five "
-        'snapshots or jobs. With run-time model "measured" these changes are those of the jobs\' '
-        "run times in the queue."
-    )
-    numbers = part("numbers", table_html(effect_rows(parts)))
-    title = f"{parts[0].quantity.name.capitalize()} by pattern and size"
-    return [Section(title, text, html=_drawn(figures) + numbers)]
 
 
 def _own_tables(tables: Mapping[str, Rows], names: Iterable[str]) -> list[Section]:

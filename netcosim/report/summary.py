@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netcosim.report.figures.style import INK, SOFT, literal, new_figure, save_figure
-from netcosim.report.page import Section
+from netcosim.report.page import Section, figures_of
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.table import shown_texts
 from netsim.atomic_files import need_regular
@@ -43,15 +43,17 @@ def write_summary(
     path : path
         Its ending is the format.
     """
-    drawn = next((one for one in sections if one.figure is not None), None)
+    drawn = next((one for one in sections if one.figure is not None or one.drawings), None)
     tabled = next((one for one in sections if one.table is not None), None)
     figure, [text, picture, table] = new_figure(WIDTH_IN, HEIGHT_IN, 3, 1)
     figure.set_layout_engine("none")
     for axis in (text, picture, table):
         axis.axis("off")
     bottom = _write_text(text, title, answer)
-    if drawn is not None and drawn.figure is not None:
-        bottom = _draw(picture, drawn.figure, drawn.caption or drawn.title, bottom)
+    if drawn is not None:
+        [(_, draw), *_] = figures_of([drawn])
+        [caption, *_] = [one.caption or one.title for one in drawn.drawings] or [drawn.caption]
+        bottom = _draw(picture, draw(), caption or drawn.title, bottom)
     if tabled is not None and tabled.table is not None:
         _tabulate(table, tabled, bottom)
     return save_figure(figure, path, path.suffix.removeprefix("."))

@@ -28,15 +28,19 @@ _TAG = re.compile(r"<[^<>]+>")
 _FAMILY = re.compile(r"font-family: [^;\"]*;? ?|font: (?:\w+ )*(?=[\d.]+px)|(?<=px) '[^;\"]*")
 
 
-def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: int = 144) -> Markup:
+def figure_html(
+    figure: Figure, name: str, title: str, words: str = "", caption: str = "", dpi: int = 144
+) -> Markup:
     """Return a figure with its caption as HTML.
 
     Parameters
     ----------
     name : str
         Prefix of all ids: another one for each figure of a page.
-    title, caption : str
-        Read to those who cannot see it; the caption is printed below it, too.
+    title, words : str
+        Read to those who cannot see it; by default the caption.
+    caption : str
+        Printed below it.
     dpi : int
         Of the parts that are rasterised.
     """
@@ -56,7 +60,9 @@ def figure_html(figure: Figure, name: str, title: str, caption: str = "", dpi: i
     used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", inside))
     drawing = _TAG.sub(lambda tag: _prefixed(tag[0], name, used), inside).strip()
     box = f"0 0 {wide:g} {high:g}"
-    return part("figure", f"{wide / 0.75:.0f}", box, title, caption, Markup(drawing))
+    return part(
+        "figure", f"{wide / 0.75:.0f}", box, title, words or caption, caption, Markup(drawing)
+    )
 
 
 def _prefixed(tag: str, name: str, used: set[str]) -> str:

@@ -9,23 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
+from netcosim.archive.values import ArchivedRun
 from netcosim.axes import table_frame
-from netcosim.report.about import ABOUT
+from netcosim.report.about import ABOUT, config_section, sweep_facts
 from netcosim.report.compared import Compared, compare
-from netcosim.report.figures.drawing import Drawing, safe_name
+from netcosim.report.figures.drawing import Drawing
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.figures.sweep import (
+    BY_REGION,
     CLIPPED,
-    best_drawings,
-    curve_drawings,
-    forest_drawing,
+    COMPARED,
+    MOST_PANELS,
+    PAIRS,
+    TEXTS,
+    WAITS,
+    spread,
+    sweep_drawings,
 )
-from netcosim.report.glossary import asset
-from netcosim.report.page import Section, long_table, render_page
+from netcosim.report.page import HATCHED, PALE, Section, long_table, render_page
 from netcosim.report.recommendation import Recommendation
-from netcosim.report.svg import figure_html
 from netcosim.report.sweep_tables import (
     ITEMS,
     LAST,
@@ -36,9 +38,8 @@ from netcosim.report.sweep_tables import (
     policies_table,
 )
 from netcosim.report.sweep_verdict import recommend, verdict
-from netcosim.report.swept import REPETITIONS, swept
+from netcosim.report.swept import swept
 from netcosim.report.table import LINK
-from netcosim.report.templates import part
 from netcosim.runs.frames import varying
 from netcosim.runs.points import flatten
 from netcosim.runs.store import Store
@@ -51,9 +52,7 @@ if TYPE_CHECKING:
 
 POLICIES = "policies"
 EXPORTED = "; netcosim report --export csv has all"
-_FIRST = 3
-"""Metrics whose curves are open; the others are folded."""
-_FEW_POINTS = 40
+_FEW_POINTS, _MOST_TEXTS = 40, 40
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,6 @@ class _Table:
         return not ITEMS.isdisjoint(self.own)
 
 
-_MOST_TEXTS = 40
-
-
 def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[str, int]:
     """Return the HTML of a store, and how many of its points have failed.
 
@@ -89,20 +85,19 @@ def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[st
     failed = [point for point in points if point.status == "failed"]
     tables = {name: _table(store, name) for name in store.table_names() if name != ABOUT}
     compared = _compared(tables.get(POLICIES), points)
-    sections: list[Section] = []
     about = _what_there_is(points, failed, compared, meta)
+    sections, lead, kept = list[Section](), about, dict[str, ArchivedRun]()
     if compared is not None:
-        sentences = verdict(compared)
+        lead, kept = "", _kept(store, compared)
         sections = [
             recommend(compared, _mean_s(points)).section(),
-            Section("Setup", "\n\n".join([*sentences[:2], about])),
-            *_policy_sections(compared, sentences[2:], tables[POLICIES]),
+            Section("Results", sentences=verdict(compared)),
+            Section("Setup", facts=[("Points", [about]), *sweep_facts(points, kept)]),
+            *_policy_sections(compared, tables.pop(POLICIES), kept),
         ]
     if failed:
         sections.append(Section("Failed points", "", failures(failed)))
     listed = _points_section(store, points, pages or {}, opened=compared is not None)
-    if compared is not None:
-        del tables[POLICIES]
     rest = [_table_section(table) for table in _in_order(tables.values())]
     sections += [listed, *rest] if compared is not None else [*rest, listed]
     if ABOUT in store.table_names():
@@ -112,21 +107,19 @@ def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[st
     seeds = Counter(_seed(point) for point in points)
     page = render_page(
         sweep_title(points, store.path),
-        "" if compared is not None else about,
+        lead,
         sections,
         command=f"netcosim sweep {Path(str(meta.get('config_file', 'CONFIG.toml'))).name}",
         config=str(meta.get("config_text", "")),
         seeds={f"run.seed {seed}": f"{count:,} points" for seed, count in sorted(seeds.items())},
         inputs=digests([point.config for point in points]),
-        styles=[asset("sweep.css")],
     )
     return page, len(failed)
 
 
 def sweep_title(points: Sequence[StoredPoint], path: Path) -> str:
     """Return the name that the config gives its runs, or that of the results file."""
-    runs = [run for point in points if isinstance(run := point.config.get("run"), Mapping)]
-    names = {str(run.get("name") or "") for run in runs}
+    names = {str(config_section(point.config, "run").get("name") or "") for point in points}
     return next(iter(names)) if len(names) == 1 and names != {""} else path.stem
 
 
@@ -135,34 +128,41 @@ def sweep_answer(store: Store) -> tuple[Recommendation, list[Section]] | None:
 
     None without a table of policies.
     """
-    compared = _stored_comparison(store)
+    compared = stored_comparison(store)
     if compared is None:
         return None
-    drawing = _drawings(compared)[0]
-    figure = Section(drawing.title, figure=drawing.draw(), caption=drawing.caption)
+    drawings = sweep_drawings(compared, {})
+    first = next(iter(drawings.values()))[:1]
     table = Section("Policies", "", policies_table(compared))
-    points = store.points()
-    return recommend(compared, _mean_s(points)), [figure, table]
+    return recommend(compared, _mean_s(store.points())), [Section("", drawings=first), table]
 
 
 def _mean_s(points: Sequence[StoredPoint]) -> float:
     return sum(point.seconds for point in points) / len(points)
 
 
-def sweep_drawings(store: Store) -> list[Drawing]:
-    """Return every drawing of the page, with unique names; none without a table of policies."""
-    compared = _stored_comparison(store)
-    return [] if compared is None else _drawings(compared)
+def stored_drawings(store: Store) -> list[Drawing]:
+    """Return every drawing of the page; none without a table of policies."""
+    compared = stored_comparison(store)
+    if compared is None:
+        return []
+    found = sweep_drawings(compared, _kept(store, compared))
+    return [drawing for drawings in found.values() for drawing in drawings]
 
 
-def _stored_comparison(store: Store) -> Compared | None:
+def stored_comparison(store: Store) -> Compared | None:
+    """Return the policies at every point of a store; None without a table of policies."""
     if POLICIES not in store.table_names():
         return None
     return _compared(_table(store, POLICIES), store.points())
 
 
-def _drawings(compared: Compared) -> list[Drawing]:
-    return [*best_drawings(compared), *(d for group in _curves(compared) for d in group)]
+def _kept(store: Store, compared: Compared) -> dict[str, ArchivedRun]:
+    """Return what was kept of a point of each of some cells, by key."""
+    keys = {cell: key for key, cell in reversed(compared.swept.cells.items())}
+    some = [keys[cell] for cell in spread(sorted(keys), MOST_PANELS)]
+    found = ((key, store.kept(key)) for key in some)
+    return {key: kept for key, kept in found if kept is not None}
 
 
 def _table(store: Store, name: str) -> _Table:
@@ -219,61 +219,26 @@ def _format_values(labels: Sequence[str]) -> str:
     return f"{len(labels)} from {labels[0]} to {labels[-1]}"
 
 
-def _policy_sections(compared: Compared, sentences: Sequence[str], table: _Table) -> list[Section]:
-    """Return best policies, curves along every axis, and the table that they come from."""
-    more = part("comparison", sentences)
-    sections = []
-    maps = best_drawings(compared)
-    if maps:
-        inside = [_legend(compared, hatched=True), *_drawn(maps, headed=len(maps) > 1), more]
-        sections.append(Section("Best policy by region", html=Markup("").join(inside)))
-    groups = _curves(compared)
-    for drawings, axis in zip(groups, compared.swept.axes or [None], strict=True):
-        inside = [] if axis is None else [_legend(compared)]
-        inside += _drawn(drawings, headed=len(drawings) > 1)
-        if not maps:
-            inside.append(more)
-        title = "Policies compared" if axis is None else f"By {axis.title}"
-        sections.append(Section(title, CLIPPED, html=Markup("").join(inside)))
+def _policy_sections(
+    compared: Compared, table: _Table, kept: Mapping[str, ArchivedRun]
+) -> list[Section]:
+    """Return the drawings, and the tables that they come from."""
+    paints = policy_colours(compared.policies)
+    states = [compared.best(m, cell) for m in compared.metrics for cell in compared.cells()]
+    of_maps = {**paints, "not significant": HATCHED}
+    if any(best is not None and best.state == "no interval" for best in states):
+        of_maps["pale: best value, but no interval"] = PALE
+    legends = {BY_REGION: of_maps, PAIRS: {}, WAITS: {}, COMPARED: {}}
+    sections = [
+        Section(title, TEXTS.get(title, CLIPPED), legend=legends.get(title, paints), drawings=drawn)
+        for title, drawn in sweep_drawings(compared, kept).items()
+    ]
     shown = policies_table(compared)
     sections.append(long_table("Policies", shown, _relative_to(table.frame), rest=EXPORTED))
     if len(compared.policies) > 1:
         best = best_table(compared)
         sections.append(long_table("Best policy, point by point", best, rest=EXPORTED, folded=True))
     return sections
-
-
-def _curves(compared: Compared) -> list[list[Drawing]]:
-    """Return the drawings along each axis; of what has no axis, one group."""
-    if not compared.swept.axes:
-        return [[forest_drawing(compared)]]
-    return [curve_drawings(compared, i) for i in range(len(compared.swept.axes))]
-
-
-def _drawn(drawings: Sequence[Drawing], *, headed: bool) -> list[Markup]:
-    """Return the first drawings, and the others folded."""
-    shown = [_panels(drawing, headed=headed) for drawing in drawings[:_FIRST]]
-    rest = drawings[_FIRST:]
-    if rest:
-        inside = [_panels(drawing, headed=True) for drawing in rest]
-        shown.append(part("folded", [drawing.title for drawing in rest], inside))
-    return shown
-
-
-def _panels(drawing: Drawing, *, headed: bool) -> Markup:
-    """Return all panels of a drawing, as many side by side as the page is wide."""
-    name = safe_name(drawing.name)
-    drawn = [
-        figure_html(drawing.panel(number), f"{name}-{number}", panel.words or panel.title)
-        for number, panel in enumerate(drawing.panels)
-    ]
-    return part("panels", drawing.title if headed else "", drawing.caption, drawn)
-
-
-def _legend(compared: Compared, *, hatched: bool = False) -> Markup:
-    found = (compared.best(m, cell) for m in compared.metrics for cell in compared.cells())
-    pale = hatched and any(best is not None and best.state == "no interval" for best in found)
-    return part("sweep_legend", policy_colours(compared.policies), hatched, pale)
 
 
 def _relative_to(frame: pd.DataFrame) -> str:
@@ -329,5 +294,4 @@ def _table_section(table: _Table) -> Section:
 
 
 def _seed(point: StoredPoint) -> str:
-    run = point.config.get("run", {})
-    return str(run.get(REPETITIONS[0].rpartition(".")[2], "?")) if isinstance(run, dict) else "?"
+    return str(config_section(point.config, "run").get("seed", "?"))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from netcosim.report.compared import Compared, Metric, change
+from netcosim.report.compared import Compared, Metric
 from netcosim.report.effect import Effect
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.swept import Cell
@@ -119,15 +119,8 @@ def _changes(
     Against the config's first policy by default, or its second if it is the first.
     """
     other = against or next(iter(p for p in compared.policies if p != policy), policy)
-    found = []
-    for cell in cells:
-        at = compared.at(metric, cell)
-        if policy in at and other in at:
-            effect = change(metric, policy, at[policy], other, at[other])
-            where = compared.swept.describe(cell)
-            found.append(replace(effect, part=f"at {where}" if where else ""))
-    known = (effect for effect in found if math.isfinite(effect.value))
-    return sorted(known, key=lambda effect: -effect.gain)
+    found = (compared.change(metric, cell, policy, other) for cell in cells)
+    return sorted(filter(None, found), key=lambda effect: -effect.gain)
 
 
 def _rating(compared: Compared, found: _Decided) -> str:
@@ -182,9 +175,10 @@ def _needs(compared: Compared, found: _Decided, samples: int) -> Iterator[float]
     for cell in found.undecided:
         at = compared.at(metric, cell)
         first, second = sorted(at, key=lambda p: metric.sign * at[p].interval.value)[:2]
-        effect = change(metric, first, at[first], second, at[second])
+        effect = compared.change(metric, cell, first, second)
         # more drawn logs have no more blocks
-        yield math.inf if at[first].redrawn else samples_to_decide(effect.ratio, samples)
+        open_ = effect is None or bool(at[first].redrawn)
+        yield math.inf if open_ or effect is None else samples_to_decide(effect.ratio, samples)
 
 
 def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> str:

@@ -94,7 +94,7 @@ def table_html(table: Table, digits: int = 3) -> Markup:
     shown = _shown(columns)
     if len(columns) == len(shown):
         return _table(columns)
-    return _table(shown) + part("folded", [f"All {len(columns)} columns"], [_table(columns)])
+    return _table(shown) + part("folded", f"All {len(columns)} columns", _table(columns))
 
 
 def shown_texts(table: Table, digits: int = 3) -> tuple[list[str], list[list[str]]]:

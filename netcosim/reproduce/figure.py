@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import shlex
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from netcosim.report.figures.style import save_figure
-from netcosim.report.page import Section, long_table, render_page, write_page
+from netcosim.report.figures.drawing import Drawing, Panel
+from netcosim.report.figures.style import INK, SOFT, colour, literal, save_figure
+from netcosim.report.page import FEW_ROWS, Section, long_table, render_page, write_page
+from netcosim.report.recommendation import Recommendation
 from netcosim.reproduce.paper import (
     Analysis,
     Options,
@@ -21,6 +28,17 @@ from netcosim.runs.frames import frames_of
 from netcosim.runs.sweep import SweepSummary, run_points
 from netcosim.study.results import read_tables, write_tables
 from netsim.errors import NetcosimError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+MOST_CLAIMS = 40
+CLAIMS = (
+    "Paper: what the paper prints, up to paper high where it prints a range; a dash: it prints no "
+    "number. Expected: from theory, another program or another run. Simulated: with its 95 % "
+    "bootstrap interval, where there is one. Rule: when a claim counts as holding."
+)
 
 
 def reproduce(
@@ -139,27 +157,78 @@ def write_files(
     stem += f"-{options.measure}" if options.measure else ""
     tables = {"claims": analysis.claims, **analysis.tables}
     files = write_tables(folder, {f"{stem}-{name}": table for name, table in tables.items()})
-    drawing = None if figure.draw is None else figure.draw(analysis, options)
-    if drawing is not None:
-        files.append(save_figure(drawing, folder / f"{stem}.{form}", form))
-    sections = [
-        Section(
-            "The paper's claims and the simulated values",
-            "Low and high are a 95 % bootstrap interval; an empty cell is not in the paper.",
-            analysis.claims,
-        )
-    ]
-    if drawing is not None:
-        sections.append(Section("Figure", figure=drawing, caption=figure.description))
-    for name, table in analysis.tables.items():
-        sections.append(long_table(name, table))
-    claims = side_by_side(analysis.claims, figure.readings)
+    sections = page_sections(paper, figure, analysis, options)
+    drawn = next((one.figure for one in sections if one.figure is not None), None)
+    if drawn is not None:
+        files.append(save_figure(drawn, folder / f"{stem}.{form}", form))
     page = render_page(
         f"{paper.name} {figure.name}",
-        f"{which_fits(claims, figure.readings)}.\n\n{paper.title}: {figure.description}.",
+        "",
         sections,
         command=_command(paper.name, figure.name, options),
         seeds={"seed": options.seed},
     )
     files.append(write_page(folder / f"{stem}.html", page))
     return tuple(files)
+
+
+def page_sections(
+    paper: Paper, figure: PaperFigure, analysis: Analysis, options: Options
+) -> list[Section]:
+    """Return the sections of a figure's page: which claims hold, the drawing, the tables."""
+    claims = side_by_side(analysis.claims, figure.readings)
+    answer = Recommendation(
+        f"{which_fits(claims, figure.readings)}.",
+        (),
+        f"{paper.title}: {figure.description}.",
+        "The same at the paper's size: --scale full." if options.quick else "",
+    )
+    read = {name for claim in claims for name in claim.rows}
+    readings = [f"{r.name}: {r.description}" for r in figure.readings if r.name in read]
+    sections = [replace(answer.section(), title="Results")]
+    if notes := [*readings, *analysis.notes]:
+        sections.append(Section("Setup", sentences=notes))
+    if figure.draw is not None:
+        drawn = figure.draw(analysis, options)
+        sections.append(Section("Figure", figure=drawn, caption=figure.description))
+    ends = {"low": "simulated_low", "high": "simulated_high"}
+    table = analysis.claims.dropna(axis=1, how="all").rename(columns=ends)
+    sections.append(Section("Claims", CLAIMS, table, drawings=_claims_drawing(analysis.claims)))
+    for name, table in analysis.tables.items():
+        title = name.replace("_", " ")
+        sections.append(long_table(title, table, folded=len(table) > FEW_ROWS))
+    return sections
+
+
+def _claims_drawing(claims: pd.DataFrame) -> list[Drawing]:
+    """Return the simulated values over the paper's, a line a claim with a printed number."""
+    numbers = claims.dropna(subset=[c for c in ("paper", "simulated") if c in claims])
+    rows = [row for row in numbers.to_dict("records") if row.get("paper")][:MOST_CLAIMS]
+    if not rows:
+        return []
+    title = "Simulated values over the paper's, a line a claim."
+    caption = (
+        "Black: the paper's value or range. Blue: the claim holds; orange: it differs. Lines: 95 % "
+        "bootstrap intervals."
+    )
+    size = (7.5, 0.8 + 0.24 * len(rows))
+    panel = Panel(partial(_draw_claims, rows=rows))
+    return [Drawing("claims", title, [panel], caption, size, legend=False, lines="x")]
+
+
+def _draw_claims(axis: Axes, rows: Sequence[Mapping[Hashable, Any]]) -> None:
+    axis.axvline(1.0, color=SOFT, linewidth=0.8)
+    for y, row in enumerate(rows):
+        paint = colour(0 if row["verdict"] == "holds" else 1)
+        value, low, high, top = (
+            float(row[name]) / float(row["paper"]) if row[name] else math.nan
+            for name in ("simulated", "low", "high", "paper_high")
+        )
+        axis.hlines(y, 1.0, 1.0 if math.isnan(top) else top, color=INK, linewidth=4)
+        axis.plot([1.0], [y], "|", color=INK, markersize=9)
+        axis.hlines(y, low, high, color=paint, linewidth=1.6)
+        axis.plot([value], [y], "o", color=paint, markersize=5)
+    names = [", ".join(filter(None, (row["claim"], row["condition"]))) for row in rows]
+    axis.set_yticks(range(len(rows)), [literal(name, 60) for name in names], fontsize=8)
+    axis.tick_params(axis="y", length=0)
+    axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel="simulated over the paper's value")

@@ -13,7 +13,7 @@ from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.snapshots import Measurement, Measurements, Ratio, Study
 from netcosim.config.config import Config
 from netcosim.config.machine import BuiltMachine
-from netcosim.runs.reference import Reference
+from netcosim.config.run import Reference
 from netcosim.runs.schedules import Queues
 from netsim.short_repr import short_repr
 from queuesim.metrics import QueueSummary, summarise

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from queuesim.energy import Energy
 
 
+_QUEUE_COLUMNS = (
+    *("mean_wait_s", "mean_turnaround_s", "mean_bounded_slowdown"),
+    *("utilisation", "steady_utilisation", "makespan_s"),
+)
+
+
 def result_tables(result: CosimResult) -> dict[str, Rows]:
     """Return the tables of a run, for the store.
 
@@ -107,10 +113,10 @@ def energies_of(result: CosimResult) -> dict[str, Energy]:
 
 
 def _energy_tables(energies: Mapping[str, Energy], result: CosimResult) -> dict[str, Rows]:
-    from queuesim.energy import job_rows
-
     if not energies:
         return {}
+    from queuesim.energy import job_rows
+
     jobs = {name: job_rows(result.schedules[name], energy) for name, energy in energies.items()}
     return {
         "energy": [{"policy": name, **energy.row()} for name, energy in energies.items()],
@@ -141,16 +147,8 @@ def _policy_row(
 
 
 def _queue_row(summary: QueueSummary) -> dict[str, object]:
-    return {
-        "mean_wait_s": summary.mean_wait_s,
-        "mean_turnaround_s": summary.mean_turnaround_s,
-        "mean_bounded_slowdown": summary.mean_bounded_slowdown,
-        "utilisation": summary.utilisation,
-        "steady_utilisation": summary.steady_utilisation,
-        "makespan_s": summary.makespan_s,
-        "jobs": summary.n_jobs,
-        "overran_jobs": summary.n_overran,
-    }
+    found = {name: getattr(summary, name) for name in _QUEUE_COLUMNS}
+    return found | {"jobs": summary.n_jobs, "overran_jobs": summary.n_overran}
 
 
 def _measured_rows(result: CosimResult) -> Rows:
@@ -177,17 +175,17 @@ def _exposed_rows(result: CosimResult) -> list[dict[str, object]]:
     for name, measured in result.measured.items():
         m = measured.communicating
         for job in np.unique(m.job).tolist():
-            mine = m.job == job
-            means_s = {kind: float(s[mine].mean()) for kind, s in m.exposed_s.items()}
+            of_job = m.job == job
+            means_s = {kind: float(s[of_job].mean()) for kind, s in m.exposed_s.items()}
             if not any(means_s.values()):
                 continue
-            first, time_s = int(np.argmax(mine)), float(m.time_s[mine].mean())
+            first, time_s = int(np.argmax(of_job)), float(m.time_s[of_job].mean())
             row: dict[str, object] = {
                 "policy": name,
                 "job_id": int(result.workload.job_id[job]),
                 "n_nodes": int(m.n_nodes[first]),
                 "pattern": mix[int(m.share[first])].pattern,
-                "snapshots": int(mine.sum()),
+                "snapshots": int(of_job.sum()),
                 "time_s": time_s,
             }
             rows.append(row | {f"exposed_{kind}": s / time_s for kind, s in means_s.items()})

@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosim.measuring.tasks import Columns, ReportProgress, SerialExecutor, TaskRunner, cut
-from cosim.registry import RUNTIME_MODELS
-from netcosim.config.config import Config
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.schedules import Queues
 from netcosim.runs.store import Rows
@@ -108,19 +106,6 @@ def default_resamples(result: CosimResult) -> int:
         return 0
     of_each = max(1, len(result.workload) * len(result.schedules))
     return min(max(BUDGET_JOBS // of_each, LEAST_RESAMPLES), RESAMPLES)
-
-
-def check_resamples(config: Config, resamples: int | None) -> None:
-    """Refuse a number of logs for a run whose queues cannot be simulated without its network."""
-    name = config.queue.run_time_model
-    if resamples is not None and resamples < 0:
-        raise NetcosimError(f"--resamples {resamples}; must be at least 0")
-    if resamples and not RUNTIME_MODELS[name].fixed:
-        fixed = ", ".join(n for n, model in RUNTIME_MODELS.items() if model.fixed)
-        raise NetcosimError(
-            f"--resamples {resamples}: run times change while jobs run under "
-            f'queue.run_time_model = "{name}"; intervals of waits need one of {fixed}'
-        )
 
 
 def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = None) -> Redrawn:

@@ -14,7 +14,6 @@ from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import progress as show_progress
-from netcosim.runs.queue_intervals import default_resamples, redrawn, with_intervals
 from netcosim.runs.store import Rows, Store
 from netcosim.runs.tasks import stored_tasks
 from netcosim.study.results import PAGE_FILE, put_point, results_in
@@ -112,6 +111,10 @@ def _with_intervals(
     runner: TaskRunner,
 ) -> Mapping[str, Rows]:
     """Return the tables with intervals of waits, if these are wanted or cheap."""
+    if resamples == 0:
+        return tables
+    from netcosim.runs.queue_intervals import default_resamples, redrawn, with_intervals
+
     if resamples is None:
         resamples = default_resamples(result)
     seconds = resamples * len(result.schedules) * len(result.workload) * _QUEUED_JOB_S

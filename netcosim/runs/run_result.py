@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from netcosim.report.figures.run import RunFigure
+    from netcosim.report.figures.drawing import Drawing
 
 
 @short_repr("name", "caption")
@@ -95,10 +95,11 @@ class Run(CosimResult):
         return policy_table(self._rows)
 
     @cached_property
-    def _figures(self) -> dict[str, RunFigure]:
-        from netcosim.report.figures.run import run_figures
+    def _figures(self) -> dict[str, Drawing]:
+        from netcosim.report.figures.run import run_drawings
 
-        return {figure.name: figure for figure in run_figures(self._rows, archive_of(self))}
+        found = run_drawings(self._rows, archive_of(self))
+        return {drawing.name: drawing for group in found.values() for drawing in group}
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -117,7 +118,7 @@ class Run(CosimResult):
         if name not in self._figures:
             raise unknown_name("figure", name, self.figures)
         found = self._figures[name]
-        return Plot(name, found.caption or found.words, found.draw())
+        return Plot(name, found.caption or found.title, found.draw())
 
     def _repr_html_(self) -> str:
         shown = self.policies

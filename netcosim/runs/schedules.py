@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from alloc.registry import POLICIES, make_policy
 from cosim.registry import RUNTIME_MODELS
-from netcosim.config.config import Config, QueueSection
+from netcosim.config.config import Config, PolicyTables, QueueSection
 from netcosim.config.decider import backfill_or_decider, check_by_count
 from netcosim.config.errors import ConfigError
-from netcosim.config.policies import PolicyTables
 from netcosim.runs.draws import Draws
 from netsim.short_repr import short_repr
 from netsim.topology import Topology
@@ -215,24 +214,24 @@ class Queues:
         With ``queue.placement_rules`` it is the first of them all.
         """
         names = dict.fromkeys((policy, *self.section.placement_rules))
-        made = {name: self._made(name, snapshot) for name in names}
+        policies = {name: self._made(name, snapshot) for name in names}
         if not self.section.placement_rules:
-            return made[policy]
+            return policies[policy]
         from alloc.any_rule import AnyRule
 
-        return AnyRule(made, policy)
+        return AnyRule(policies, policy)
 
     def _made(self, policy: str, snapshot: int | None) -> Policy:
         which = policy if snapshot is None else f"{policy}, snapshot {snapshot}"
         rng = self.draws.rng("policy", which)
-        made = make_policy(self.topology, policy, rng, self.tables.of(policy))
+        placing = make_policy(self.topology, policy, rng, self.tables.of(policy))
         if self.section.decider is not None:
-            check_by_count("decider", policy, made)
+            check_by_count("decider", policy, placing)
         if len(self.gateways):
             from cosim.network.gateways import keep_off
 
-            keep_off(made, self.gateways)
-        return made
+            keep_off(placing, self.gateways)
+        return placing
 
     def digest(
         self,

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from netcosim.archive.serialize import deserialize
 from netcosim.archive.values import ArchivedRun
-from netcosim.executors.signals import defer_signals
 from netcosim.runs.frames import join_points
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import canonical_json, plain
@@ -48,8 +47,8 @@ from netcosim.runs.store_format import (
     text,
     text_or_none,
 )
+from netsim.atomic_files import acquire_lock, defer_signals, let_go
 from netsim.errors import NetcosimError, unknown_name
-from netsim.file_lock import acquire_lock, let_go
 from netsim.kinds import need_kinds
 from netsim.short_repr import short_repr
 

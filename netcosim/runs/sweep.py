@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from netcosim.executors.executor import KILLED, run_tasks
+from netcosim.executors.executor import KILLED, PointFunction, compute, function_path, run_tasks
 from netcosim.executors.registry import open_workers
-from netcosim.executors.worker import PointFunction, compute, function_path
 from netcosim.executors.workers import Workers
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key

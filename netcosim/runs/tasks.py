@@ -24,10 +24,16 @@ import numba
 import numpy as np
 import scipy
 
-from cosim.measuring.tasks import Columns, Progress, SerialExecutor, Tasks, share_of
+from cosim.measuring.tasks import (
+    Columns,
+    Progress,
+    ReportProgress,
+    SerialExecutor,
+    Tasks,
+    share_of,
+)
 from netcosim.config.config import Config
-from netcosim.executors.executor import KILLED, run_tasks
-from netcosim.executors.worker import raise_interrupt_behind
+from netcosim.executors.executor import KILLED, raise_interrupt_behind, run_tasks
 from netcosim.executors.workers import Workers
 from netcosim.package_check import sources_hash
 from netcosim.runs.progress import Show
@@ -123,46 +129,37 @@ class StoredTasks:
         """Return the columns of all tasks, stored or computed (see `TaskRunner.each`)."""
         done: dict[str, Columns] = {}
 
-        def report(name: str) -> None:
-            share_of(progress, name, len(done), len(tasks))(0.0)
+        def share(name: str) -> ReportProgress:
+            return share_of(progress, name, len(done), len(tasks))
 
         def finish(results: Sequence[tuple[str, Columns | Failure]]) -> None:
-            good = [(n, result) for n, result in results if not isinstance(result, Failure)]
+            failures = [result for _, result in results if isinstance(result, Failure)]
+            good = {n: result for n, result in results if not isinstance(result, Failure)}
             with self.store.together():
-                for name, columns in good:
-                    self._store(name, columns)
-            for name, columns in good:
-                done[name] = columns
-                report(name)
-            for _, result in results:
-                if isinstance(result, Failure):
-                    raise result.error()
+                for name, columns in good.items():
+                    if len(content := to_bytes(columns)) <= _MOST_BYTES:
+                        self.store.put_task(self.run, name, content)
+            for name in good:
+                done[name] = good[name]
+                share(name)(0.0)
+            for failure in failures:
+                raise failure.error()
 
         for name in tasks:
-            if (columns := self._stored(name)) is not None:
-                done[name] = columns
-                report(name)
+            if (content := self.store.task(self.run, name)) is not None:
+                done[name] = columns_from(content)
+                share(name)(0.0)
         if not self.before.isdisjoint(done):
             self._resumed()
         missing = {name: arguments for name, arguments in tasks.items() if name not in done}
-        if self.workers.executor is None or (self.workers.local and len(missing) == 1):
+        if self.workers.compute_here(len(missing)):
             for name, arguments in missing.items():
-                share = share_of(progress, name, len(done), len(tasks))
-                finish([(name, compute(*arguments, share))])
+                finish([(name, compute(*arguments, share(name)))])
         elif missing:
             function = partial(compute_pickled, _pickled(compute), self._plugins)
             for name in run_tasks(function, missing, finish, self.workers):
                 raise NetcosimError(f"{name}: {KILLED}")
         return [(*arguments, done[name]) for name, arguments in tasks.items()]
-
-    def _stored(self, name: str) -> Columns | None:
-        content = self.store.task(self.run, name)
-        return None if content is None else columns_from(content)
-
-    def _store(self, name: str, columns: Columns) -> None:
-        content = to_bytes(columns)
-        if len(content) <= _MOST_BYTES:
-            self.store.put_task(self.run, name, content)
 
 
 def to_bytes(columns: Columns) -> bytes:

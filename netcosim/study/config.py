@@ -1,7 +1,8 @@
-"""A study's config: a file, completed with what the study assumes where the file is silent."""
+"""What a study computes: a file, completed where it is silent, and the time that it may take."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from netcosim.config.config import Config
@@ -16,3 +17,29 @@ class StudyConfig:
     """TOML that requests the same again."""
     notes: tuple[str, ...]
     """What was assumed or left out, a line each."""
+
+
+@dataclass(frozen=True)
+class TimeBudget:
+    """A time budget by the system's clock, so that all processes have the same."""
+
+    began_s: float
+    minutes: float
+    jobs: int
+    """Processes."""
+    of_whole: float = 1.0
+    """What this budget is of one for several points."""
+
+    def left_s(self, share: float) -> float:
+        """Return the time until this share of the budget has passed."""
+        return self.began_s + 60 * self.minutes * share - time.time()
+
+    def part(self, share: float) -> TimeBudget:
+        """Return the budget that ends when this share of it has passed."""
+        return TimeBudget(self.began_s, self.minutes * share, self.jobs, share)
+
+    @property
+    def used(self) -> float:
+        """The share of the whole budget that has passed, 0 to 1."""
+        passed = min(max(1 - self.left_s(1.0) / (60 * self.minutes), 0.0), 1.0)
+        return passed * self.of_whole

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,8 +33,7 @@ from netcosim.report.summary import write_summary
 from netcosim.runs.frames import frames_of
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import point_key
-from netcosim.runs.progress import progress
-from netcosim.runs.reporter import ProgressReporter
+from netcosim.runs.progress import ProgressReporter, progress
 from netcosim.runs.schedules import Queues
 from netcosim.runs.tasks import stored_tasks
 from netcosim.study.config import StudyConfig
@@ -104,9 +103,6 @@ class Trial(ABC):
         return schedules, float(sum(float(columns["seconds"]) for _, columns in found))
 
 
-NewTrial = Callable[[Config, TaskRunner, ProgressReporter], Trial]
-
-
 @dataclass(frozen=True)
 class Report:
     """What a study reports."""
@@ -137,10 +133,9 @@ class Study(ABC):
     def requests(self) -> Sequence[Request]:
         """What each point adds to the config."""
 
-    @property
     @abstractmethod
-    def new_trial(self) -> NewTrial:
-        """Return what makes a trial."""
+    def trial(self, config: Config, runner: TaskRunner, reporter: ProgressReporter) -> Trial:
+        """Return what computes the points of a config, which may be completed."""
 
     @abstractmethod
     def report(self, tables: Tables, frames: Frames, seconds: float) -> Report:
@@ -226,7 +221,7 @@ def _computed(study: Study, results: Path, workers: Workers, shown: bool) -> tup
         ) as tasks,
     ):
         reporter = ProgressReporter(lambda what, share: show.at(100 * share, what), show.print_line)
-        trial = study.new_trial(config, tasks, reporter)
+        trial = study.trial(config, tasks, reporter)
         for point in missing:
             began = time.perf_counter()
             encoded = encode_tables(trial.compute(point[study.name]))

@@ -12,8 +12,9 @@ import numpy as np
 
 from netsim.packet.credit import buffer_warning
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PS_PER_S, PacketConfig, to_ps
+from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.routing.base import Routing
+from netsim.topology import Topology
 from netsim.traffic import Traffic
 
 
@@ -80,8 +81,18 @@ def measure_load(
     NetcosimError, NetworkDeadlockError
         See `netsim.packet.engine.simulate_packets`.
     """
-    topology = routing.topology
     result = simulate_packets(routing, traffic, config, rng, until_s=window.end_s)
+    return count_messages(result, routing.topology, traffic, window, config)
+
+
+def count_messages(
+    result: PacketResult,
+    topology: Topology,
+    traffic: Traffic,
+    window: Window,
+    config: PacketConfig,
+) -> LoadPoint:
+    """Count the messages of a run that `measure_load` describes."""
     post, finish = result.message_post_ps, result.message_finish_ps
     begin, end = to_ps(window.warm_up_s), to_ps(window.warm_up_s + window.window_s)
     posted = (post >= begin) & (post < end)

@@ -11,8 +11,8 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.files import check_file, read_text
+from netsim.inputs import companions, ranks_of
 from netsim.limits import need_memory
-from netsim.rank_files import companions, ranks_of
 from patterns.recorded.chakra import ChakraNode, ChakraTrace, read_trace
 from patterns.recorded.graph import Node, StepGraph
 from patterns.training.layout import PEAK_FLOPS

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from netcosim.report.figures.style import distinct, grid, literal, new_figure, shared_legend
+from netcosim.report.figures.style import (
+    distinct,
+    grid,
+    literal,
+    new_figure,
+    save_figure,
+    shared_legend,
+)
+from netsim.atomic_files import make_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Form = Literal["svg", "pdf", "png"]
+_LEGEND_IN = 0.4
 
 
 @dataclass(frozen=True)
 class Panel:
     """One pair of axes."""
 
-    title: str
     draw: Callable[[Axes], None]
+    title: str = ""
     words: str = ""
     """What it shows, for those who cannot see it."""
 
@@ -31,40 +43,69 @@ class Drawing:
     name: str
     """Of its file, without an ending."""
     title: str
-    caption: str
-    panels: tuple[Panel, ...]
+    """What it shows: a heading, and read to those who cannot see it."""
+    panels: Sequence[Panel]
+    caption: str = ""
     size_in: tuple[float, float] = (3.7, 2.5)
     """(width, height) of a panel, inches."""
     columns: int = 3
     """Panels side by side in a file."""
     legend: bool = True
-    """Whether a file has a legend; a page has one for all its drawings."""
+    """Whether it has a legend; on a page whose section has one it has none."""
     lines: str = "y"
     """Which lines of the grid are drawn: "x", "y", "both" or none."""
+    share: bool = False
+    """Whether all panels have the same limits."""
 
-    def panel(self, number: int) -> Figure:
+    def figure(self, number: int, *, legend: bool = False) -> Figure:
         """Draw one panel."""
-        figure, [axis] = new_figure(*self.size_in)
-        self._fill(axis, self.panels[number])
-        return figure
+        return self._drawn(self.panels[number : number + 1], legend=legend and self.legend)
 
     def draw(self) -> Figure:
         """Draw all panels, and the legend."""
-        from netcosim.report.figures.panels import panel_grid
+        return self._drawn(self.panels, legend=self.legend)
 
-        top_in = 0.4 if self.legend else 0.0
-        figure, axes = panel_grid(len(self.panels), self.columns, self.size_in, top_in=top_in)
-        for axis, panel in zip(axes, self.panels, strict=True):
-            self._fill(axis, panel)
-        if self.legend:
-            shared_legend(figure, axes)
+    def _drawn(self, panels: Sequence[Panel], *, legend: bool) -> Figure:
+        wide = min(self.columns, len(panels))
+        rows = -(-len(panels) // wide)
+        figure, axes = new_figure(
+            self.size_in[0] * wide,
+            self.size_in[1] * rows + _LEGEND_IN * legend,
+            rows,
+            wide,
+            share=self.share,
+        )
+        for axis in axes[len(panels) :]:
+            axis.set_visible(False)
+        for axis, panel in zip(axes, panels, strict=False):
+            panel.draw(axis)
+            axis.set_title(literal(panel.title, 60), fontsize=9)
+            if self.lines:
+                grid(axis, self.lines)
+        if legend:
+            shared_legend(figure, axes[: len(panels)])
         return figure
 
-    def _fill(self, axis: Axes, panel: Panel) -> None:
-        panel.draw(axis)
-        axis.set_title(literal(panel.title, 60), fontsize=9)
-        if self.lines:
-            grid(axis, self.lines)
+
+def write_figures(
+    figures: Iterable[tuple[str, Callable[[], Figure]]], folder: Path, form: Form
+) -> list[Path]:
+    """Write figures to ``folder/NAME.FORM``, drawn one after the other; return the paths.
+
+    Parameters
+    ----------
+    figures : iterable
+        Names, and what draws each.
+    folder : path
+        Made if it is missing.
+    """
+    found = list(figures)
+    if found:
+        make_folder(folder)
+    return [
+        save_figure(draw(), folder / f"{name}.{form}", form)
+        for name, (_, draw) in zip(safe_names(name for name, _ in found), found, strict=True)
+    ]
 
 
 def safe_name(text: str) -> str:

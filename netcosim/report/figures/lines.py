@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter
 from numpy.typing import ArrayLike
 
-from netcosim.report.figures.style import (
-    dash,
-    grid,
-    literal,
-    new_figure,
-    policy_colours,
-    shared_legend,
-)
+from netcosim.report.figures.style import dash, literal, policy_colours
 from netsim.errors import NetcosimError
 
 Series = Mapping[str, tuple[ArrayLike, ArrayLike]]
@@ -35,12 +28,13 @@ def time_unit(span_s: float) -> tuple[float, str]:
 
 
 def over_time(
+    axis: Axes,
     series: Series,
     ylabel: str,
     colours: Mapping[str, str] | None = None,
     *,
     top: float | None = None,
-) -> Figure:
+) -> None:
     """Draw a quantity over time, one line a policy: the running mean over a hundredth of the span.
 
     Parameters
@@ -57,7 +51,6 @@ def over_time(
     start = min(x[0] for x, _ in data.values())
     end = max(x[-1] for x, _ in data.values())
     unit_s, unit = time_unit(end - start)
-    figure, [axis] = new_figure(4.9, 3.3)
     for name, (x, y) in data.items():
         times, means = running_mean(x, y, (end - start) / 100)
         axis.plot(
@@ -74,9 +67,6 @@ def over_time(
         xlabel=f"time ({unit})",
         ylabel=ylabel,
     )
-    grid(axis)
-    shared_legend(figure, [axis])
-    return figure
 
 
 def _checked(series: Series, what: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -102,12 +92,15 @@ def running_mean(x: np.ndarray, y: np.ndarray, width: float) -> tuple[np.ndarray
 
 
 def cdf(
+    axis: Axes,
     samples: Mapping[str, Sequence[float] | np.ndarray],
     *,
     xlabel: str,
+    of: str = "samples",
     log: bool = False,
+    least: float = 0.0,
     colours: Mapping[str, str] | None = None,
-) -> Figure:
+) -> None:
     """Draw the cumulative share of samples, one line each.
 
     Parameters
@@ -116,8 +109,12 @@ def cdf(
         nan are left out.
     xlabel : str
         With its unit.
+    of : str
+        What a sample is, in the plural.
     log : bool
         Logarithmic axis; samples of 0 and less are then at its left end.
+    least : float
+        Smaller samples are drawn here.
     colours : mapping, optional
         By name of the samples; by default in their order.
     """
@@ -126,12 +123,11 @@ def cdf(
     if not data:
         raise NetcosimError("cdf: there is nothing to draw")
     paints = colours or policy_colours(list(data))
-    figure, [axis] = new_figure(4.9, 3.6)
     for name, x in data.items():
         # more steps than this cannot be seen
         some = np.unique(np.linspace(0, len(x) - 1, _MOST_STEPS).astype(int))
         axis.step(
-            np.concatenate([x[:1], x[some]]),
+            np.maximum(np.concatenate([x[:1], x[some]]), least),
             100 * np.concatenate([[0.0], (some + 1) / len(x)]),
             where="post",
             color=paints[name],
@@ -146,7 +142,5 @@ def cdf(
         axis.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
     else:
         axis.set_xlim(min(0.0, *(float(x[0]) for x in data.values())), None)
-    axis.set(ylim=(0, 101), xlabel=xlabel, ylabel="share of samples (%)")
-    grid(axis, "both")
-    axis.legend(loc="lower right", frameon=False, fontsize=9)
-    return figure
+    axis.set(ylim=(0, 101), xlabel=xlabel, ylabel=f"share of {of} (%)")
+    axis.legend(loc="best", frameon=False, fontsize=9)

@@ -1,36 +1,21 @@
-"""A machine in use: jobs over nodes and time, the load of links as a map and as boxes."""
+"""A machine in use: jobs over nodes and time, the load of links as a map and as shares."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from numpy.typing import ArrayLike, NDArray
 
 from netcosim.archive.values import ArchivedMachine
-from netcosim.report.figures.lines import time_unit
-from netcosim.report.figures.style import (
-    GRID,
-    INK,
-    SOFT,
-    check_columns,
-    colour,
-    grid,
-    literal,
-    new_figure,
-    policy_colours,
-)
-from netcosim.runs.frames import first_seen
+from netcosim.report.figures.drawing import Drawing, Panel
+from netcosim.report.figures.lines import cdf, time_unit
+from netcosim.report.figures.style import GRID, SIDE_IN, colour
 from netsim.errors import NetcosimError
-from netsim.units import time_scale
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CLASSES = ((1, "1 node"), (16, "2-16"), (64, "17-64"), (256, "65-256"))
 _STRENGTH = (0.25, 0.4, 0.58, 0.78, 1.0)
@@ -54,6 +39,7 @@ LOAD = LinearSegmentedColormap.from_list(
 
 
 def gantt(
+    axis: Axes,
     start_s: NDArray[np.float64],
     end_s: NDArray[np.float64],
     range_ptr: NDArray[np.int64],
@@ -61,10 +47,8 @@ def gantt(
     length: NDArray[np.int32],
     *,
     machine_nodes: int,
-    title: str = "",
     paint: str = colour(0),
-    size_in: tuple[float, float] = (9.0, 5.0),
-) -> Figure:
+) -> None:
     """Draw each job as the blocks of nodes that it held, from its start to its end.
 
     Shades show size classes, so the eye sees which jobs are spread.
@@ -78,7 +62,6 @@ def gantt(
         (`netcosim.archive.values.ArchivedSchedule`).
     paint : str
         The policy's colour.
-    size_in : (width, height), inches
     """
     if len(start_s) == 0 or len(start_s) != len(end_s) or len(range_ptr) != len(start_s) + 1:
         raise NetcosimError("gantt: it needs jobs, and a start, an end and nodes for each")
@@ -96,7 +79,6 @@ def gantt(
     picture = len(blocks) > MOST_BLOCKS
     parted = (length > 0.012 * machine_nodes) & (not picture)  # a picture has no page's colours
     edges: ArrayLike = np.where(parted, 0.4, 0.0)
-    figure, [axis] = new_figure(*size_in)
     axis.add_collection(
         PolyCollection(
             list(blocks),
@@ -106,23 +88,15 @@ def gantt(
             rasterized=picture,
         )
     )
+    names = [name for _, name in _CLASSES] + ["more"]
+    for i in np.unique(shade):
+        axis.plot([], [], "s", color=shades[i], label=names[i])
     axis.set(
         xlim=(0, max((last - origin) / unit_s, 1e-12)),
         ylim=(0, machine_nodes),
         xlabel=f"time ({unit})",
         ylabel="node",
     )
-    axis.set_title(literal(title), loc="left", fontsize=11)
-    names = [name for _, name in _CLASSES] + ["more"]
-    used = np.unique(shade)
-    figure.legend(
-        handles=[Patch(color=shades[i], label=names[i]) for i in used],
-        loc="outside upper left",
-        ncols=min(len(used), max(1, int(size_in[0] / 0.95))),
-        frameon=False,
-        fontsize=8,
-    )
-    return figure
 
 
 def link_matrix(
@@ -160,13 +134,12 @@ def link_matrix(
 
 
 def link_heat_map(
+    axis: Axes,
     machine: ArchivedMachine,
     busy_percent: NDArray[np.float64],
     *,
-    title: str = "",
     top_percent: float | None = None,
-    size_in: tuple[float, float] = (6.8, 5.8),
-) -> Figure:
+) -> None:
     """Draw every router-to-router link as a cell: sending router down, receiving router across.
 
     In a dragonfly the squares on the diagonal are the groups, the cells off it the global
@@ -176,17 +149,13 @@ def link_heat_map(
     ----------
     busy_percent : (n_links,) float64
         Share of time that each link is busy.
-    title : str
-        By default the machine's name.
     top_percent : float, optional
         What has the strongest colour: the same for maps that are side by side; by default the
         largest value.
-    size_in : (width, height), inches
     """
     matrix, block = link_matrix(machine, busy_percent)
     known = matrix[np.isfinite(matrix)]
     top = top_percent or (float(known.max()) if len(known) else 1.0)
-    figure, [axis] = new_figure(*size_in)
     n_routers = len(machine.router_group)
     image = axis.imshow(
         matrix,
@@ -208,86 +177,57 @@ def link_heat_map(
         ylabel="sending router",
     )
     axis.spines[["top", "right"]].set_visible(True)
-    bar = figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
+    bar = axis.figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
     bar.set_label("link busy (%)")
     bar.outline.set_visible(False)
-    axis.set_title(literal(title or machine.name), loc="left", fontsize=11)
-    return figure
 
 
-def link_boxes(
-    frame: pd.DataFrame,
-    *,
-    values: tuple[tuple[str, str], ...] = (
-        ("packets", "packets on a link"),
-        ("stall_s", "stalled time of a link"),
-    ),
+def load_drawings(
+    machine: ArchivedMachine,
+    busy_percent: Mapping[str, NDArray[np.float64]],
     colours: Mapping[str, str] | None = None,
-) -> Figure:
-    """Draw boxes by policy, a column of panels for each kind of link, a row for each value.
-
-    Boxes span the quartiles, whiskers the 1st to the 99th percentile, the point is the mean.
+) -> list[Drawing]:
+    """Return a map of the machine's links for each policy or routing, and their loads as shares.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        A row a link: columns ``policy``, ``kind`` and those named in ``values``.
-    values : tuple of (column, label)
-        A column in seconds (``..._s``) is drawn in the unit that fits, which the label names.
+    busy_percent : mapping of str to (n_links,) float64
+        Share of time that each link is busy.
     colours : mapping, optional
-        Of policies; by default in order of appearance.
+        By name; by default in their order.
     """
-    check_columns(frame, ["policy", "kind", *(column for column, _ in values)], "link boxes")
-    kinds, policies = first_seen(frame, "kind"), first_seen(frame, "policy")
-    paints = colours or policy_colours(policies)
-    height = 0.9 + len(values) * (0.75 + 0.27 * len(policies))
-    figure, axes = new_figure(max(6.5, 2.9 * len(kinds) + 1.2), height, len(values), len(kinds))
-    for row, (column, label) in enumerate(values):
-        factor, unit = 1.0, ""
-        if column.endswith("_s"):
-            factor, unit = time_scale(float(np.nanmax(frame[column].to_numpy(dtype=float))))
-        for place, kind in enumerate(kinds):
-            axis = axes[row * len(kinds) + place]
-            mine = frame[frame["kind"] == kind]
-            data = [
-                mine.loc[mine["policy"] == policy, column].to_numpy(dtype=float) * factor
-                for policy in policies
-            ]
-            drawn = axis.boxplot(
-                [d if len(d) else np.array([np.nan]) for d in data],
-                orientation="horizontal",
-                widths=0.62,
-                whis=(1, 99),
-                showfliers=False,
-                showmeans=True,
-                patch_artist=True,
-                medianprops={"color": "white", "linewidth": 1.6},
-                meanprops={
-                    "marker": "o",
-                    "markersize": 3.5,
-                    "markerfacecolor": "white",
-                    "markeredgecolor": INK,
-                },
-                whiskerprops={"color": INK, "linewidth": 0.9},
-                capprops={"color": INK, "linewidth": 0.9},
-                boxprops={"linewidth": 1.5},
-            )
-            for i, box in enumerate(drawn["boxes"]):
-                box.set(facecolor=paints[policies[i]], edgecolor=paints[policies[i]])
-                # A box whose quartiles are equal has no inside: its median shows it.
-                if len(data[i]) and np.ptp(np.quantile(data[i], [0.25, 0.75])) == 0:
-                    drawn["medians"][i].set(color=paints[policies[i]], linewidth=3.0)
-            axis.invert_yaxis()
-            if not any(np.any(d > 0) for d in data):
-                axis.set_xlim(0, 1)
-                axis.text(0.5, 0.5, "all 0", transform=axis.transAxes, ha="center", color=SOFT)
-            names = [literal(p) for p in policies] if place == 0 else [""] * len(policies)
-            axis.set_yticks(np.arange(1, len(policies) + 1), names)
-            axis.tick_params(axis="y", length=0)
-            axis.set_xlim(0, None)
-            axis.locator_params(axis="x", nbins=5)
-            axis.set_xlabel(f"{label} ({unit})" if unit else label)
-            if row == 0:
-                axis.set_title(f"{kind} links", fontsize=10, loc="left")
-            grid(axis, "x")
-    return figure
+    first = machine.first_router_link
+    if not busy_percent or len(machine.link_src) == first:
+        return []
+    top = max(float(values[first:].max()) for values in busy_percent.values())
+    maps = [
+        Drawing(
+            f"load-{name}",
+            f"{name}: share of time that each link is busy, from row to column.",
+            [
+                Panel(
+                    partial(link_heat_map, machine=machine, busy_percent=values, top_percent=top),
+                    name,
+                )
+            ],
+            size_in=SIDE_IN,
+            legend=False,
+            lines="",
+        )
+        for name, values in busy_percent.items()
+    ]
+    own = {name: values[first:] for name, values in busy_percent.items()}
+    shares = partial(cdf, samples=own, xlabel="link busy (%)", of="links", colours=colours)
+    caption = "Share of the links between routers that are busy for at most this share of time."
+    return [
+        *maps,
+        Drawing(
+            "link-loads",
+            "Links by the share of time that they are busy, cumulative.",
+            [Panel(shares)],
+            caption,
+            SIDE_IN,
+            legend=False,
+            lines="both",
+        ),
+    ]

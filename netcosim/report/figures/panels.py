@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from netcosim.report.figures.style import INK, colour, grid, marker, new_figure, shared_legend
+from netcosim.report.figures.drawing import Drawing, Panel
+from netcosim.report.figures.style import INK, colour, marker
 from netcosim.runs.frames import first_seen, groups
 
 if TYPE_CHECKING:
@@ -27,36 +29,6 @@ class MarkStyle(NamedTuple):
     colour: str
     marker: str = "o"
     scale: float = 1.0
-
-
-def panel_grid(
-    n_panels: int,
-    columns: int,
-    size_in: tuple[float, float],
-    *,
-    top_in: float = 0.0,
-    share: bool = False,
-) -> tuple[Figure, list[Axes]]:
-    """Create a figure of panels of one size, and return their axes row by row.
-
-    Parameters
-    ----------
-    columns : int
-        Most panels side by side.
-    size_in : (width, height) of a panel in inches
-    top_in : float
-        Height of the space above all panels.
-    share : bool
-        See `new_figure`.
-    """
-    wide = min(columns, n_panels)
-    rows = -(-n_panels // wide)
-    figure, axes = new_figure(
-        size_in[0] * wide, top_in + size_in[1] * rows, rows, wide, share=share
-    )
-    for axis in axes[n_panels:]:
-        axis.set_visible(False)
-    return figure, axes[:n_panels]
 
 
 def panels(
@@ -90,17 +62,16 @@ def panels(
     """
     names = [keys] if isinstance(keys, str) else list(keys)
     parts = list(groups(frame, *names)) if names else [((), frame)]
-    top_in = 0.8 if legend else 0.4
-    figure, axes = panel_grid(len(parts), columns, size_in, top_in=top_in, share=share)
-    for axis, (values, part) in zip(axes, parts, strict=True):
+
+    def drawn(axis: Axes, part: pd.DataFrame) -> None:
         draw(axis, part)
-        axis.set_title(title(*values), fontsize=9)
         axis.set_ylabel(ylabel, fontsize=8)
         axis.set_xlabel(xlabel, fontsize=8)
-        grid(axis)
-    if legend:
-        shared_legend(figure, axes)
-    return figure
+
+    shown = [Panel(partial(drawn, part=part), title(*values)) for values, part in parts]
+    return Drawing(
+        "", "", shown, size_in=size_in, columns=columns, legend=legend, share=share
+    ).draw()
 
 
 def grouped_bars(
@@ -224,14 +195,15 @@ def boxes(
     quantiles: Sequence[str] = FIVE,
     scale: float = 1.0,
     order: Sequence[Any] | None = None,
+    colours: Mapping[Any, str] | None = None,
     name: Callable[[Any], str] = str,
 ) -> None:
     """Draw boxes from stored quantiles, side by side at each value of a column.
 
     Parameters
     ----------
-    axis, frame, x, by, scale, order, name
-        See `grouped_bars`.
+    axis, frame, x, by, scale, order, colours, name
+        See `grouped_bars`. A column ``mean`` is drawn as a dot.
     quantiles : five str
         Columns: the ends of the whiskers outside, the quartiles, the median in the middle.
     """
@@ -243,11 +215,13 @@ def boxes(
         i = kinds.index(row[by])
         place = groups_shown.index(row[x]) + apart * (i - (len(kinds) - 1) / 2)
         low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)
-        half = 0.4 * step
-        axis.vlines(place, low, high, color=colour(i), lw=1)
-        label = name(row[by])
-        axis.bar(place, q75 - q25, 2 * half, bottom=q25, color=colour(i), alpha=0.6, label=label)
+        half, label = 0.4 * step, name(row[by])
+        paint = colour(i) if colours is None else colours[row[by]]
+        axis.vlines(place, low, high, color=paint, lw=1)
+        axis.bar(place, q75 - q25, 2 * half, bottom=q25, color=paint, alpha=0.6, label=label)
         axis.hlines(median, place - half, place + half, color=INK, lw=1.2)
+        if "mean" in row:
+            axis.plot([place], [scale * row["mean"]], "o", ms=3.5, mfc="white", mec=INK)
     _name_groups(axis, groups_shown)
 
 

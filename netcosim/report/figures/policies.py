@@ -1,25 +1,26 @@
-"""Policies compared: bars and dots against a reference, waits by the size of jobs."""
+"""Policies compared: with a reference, with each other, and waits by the size of jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from netcosim.report.effect import Effect
 from netcosim.report.figures.lines import time_unit
 from netcosim.report.figures.style import (
+    GRID,
     INK,
+    ON_COLOUR,
     SOFT,
-    grid,
+    colour,
     literal,
     marker,
     name_ticks,
-    new_figure,
     policy_colours,
-    shared_legend,
 )
 from netcosim.runs.frames import first_seen
 from netsim.errors import NetcosimError
@@ -29,7 +30,9 @@ SIZES = ((1, "1"), (8, "2-8"), (32, "9-32"), (128, "33-128"), (512, "129-512"), 
 MORE = "more"
 
 
-def effect_bars(effects: Sequence[Effect], colours: Mapping[str, str] | None = None) -> Figure:
+def effect_bars(
+    axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str] | None = None
+) -> None:
     """Draw effects of one quantity by part of the jobs: groups of bars, a bar a policy.
 
     Parameters
@@ -49,8 +52,6 @@ def effect_bars(effects: Sequence[Effect], colours: Mapping[str, str] | None = N
         columns=["part", "policy", "value", "low", "high"],
     )
     groups, policies = first_seen(frame, "part"), first_seen(frame, "policy")
-    wide = max(6.0, 1.2 + 0.32 * len(groups) * (len(policies) + 1))
-    figure, [axis] = new_figure(min(wide, 11.0), 4.4)
     grouped_bars(
         axis,
         frame,
@@ -62,24 +63,23 @@ def effect_bars(effects: Sequence[Effect], colours: Mapping[str, str] | None = N
         colours=colours or policy_colours(policies),
         name=literal,
     )
+    wide = bars_width_in(effects)
     slanted = max(len(str(g)) for g in groups) * len(groups) > wide * 9
     name_ticks(axis, range(len(groups)), map(literal, groups), slanted=slanted)
     axis.tick_params(axis="x", length=0)
     axis.set(ylabel=quantity.label(literal(against)))
-    grid(axis)
-    figure.legend(
-        loc="outside upper left",
-        ncols=min(len(policies), 6),
-        frameon=False,
-        fontsize=9,
-        alignment="left",
-        labelcolor=INK,
-    )
     axis.spines["bottom"].set_color(SOFT)
-    return figure
 
 
-def effect_dots(effects: Sequence[Effect], colours: Mapping[str, str] | None = None) -> Figure:
+def bars_width_in(effects: Sequence[Effect]) -> float:
+    """Return the width, in inches, that `effect_bars` of these needs."""
+    groups, policies = ({getattr(e, of) for e in effects} for of in ("part", "subject"))
+    return min(max(6.0, 1.2 + 0.32 * len(groups) * (len(policies) + 1)), 11.0)
+
+
+def effect_dots(
+    axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str] | None = None
+) -> None:
     """Draw rows of policies under each quantity, with a line where nothing changes.
 
     Parameters
@@ -94,7 +94,6 @@ def effect_dots(effects: Sequence[Effect], colours: Mapping[str, str] | None = N
     paints = colours or policy_colours(policies)
     names = [name for quantity in quantities for name in (quantity, *policies)]
     rows = {pair: i for i, pair in enumerate((q, p) for q in quantities for p in ("", *policies))}
-    figure, [axis] = new_figure(4.9, 0.8 + 0.25 * len(names))
     axis.axvline(0.0, color=SOFT, linewidth=1.0)
     for effect in effects:
         row, paint = rows[effect.quantity.name, effect.subject], paints[effect.subject]
@@ -111,15 +110,40 @@ def effect_dots(effects: Sequence[Effect], colours: Mapping[str, str] | None = N
     room = 0.06 * (most - least)
     axis.set(xlim=(least - room, most + room))
     axis.set_xlabel(f"change from {literal(effects[0].against)} (%)")
-    grid(axis, "x")
-    return figure
+
+
+def pair_matrix(
+    axis: Axes, names: Sequence[str], cells: Mapping[tuple[str, str], tuple[str, int]]
+) -> None:
+    """Draw a square for each pair: the row compared with the column.
+
+    Parameters
+    ----------
+    names : sequence of str
+        From above, and from the left.
+    cells : mapping of (row, column) to (text, state)
+        States: 1 the row is significantly better, -1 the column is, 0 neither.
+    """
+    for (row, column), (text, state) in cells.items():
+        x, y = names.index(column), names.index(row)
+        paint = {1: colour(0), -1: colour(1), 0: GRID}[state]
+        axis.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=paint, linewidth=0))
+        ink = ON_COLOUR if state else INK
+        axis.text(x, y, text, ha="center", va="center", fontsize=8, color=ink)
+    axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
+    shown = [literal(name, 14) for name in names]
+    name_ticks(axis, range(len(names)), shown, slanted=sum(map(len, shown)) > 34)
+    axis.set_yticks(range(len(names)), shown)
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
 
 
 def waits_by_size(
+    axis: Axes,
     n_nodes: ArrayLike,
     wait_s: Mapping[str, ArrayLike],
     colours: Mapping[str, str] | None = None,
-) -> Figure:
+) -> None:
     """Draw mean waits by size class, a mark a policy; a line from median to 90th percentile.
 
     Parameters
@@ -141,7 +165,6 @@ def waits_by_size(
         raise NetcosimError("waits by size: there is nothing to draw")
     high = [np.nanquantile(v, 0.9) for v in waits.values() if np.isfinite(v).any()]
     unit_s, unit = time_unit(4 * max([1.0, *map(float, high)]))
-    figure, [axis] = new_figure(4.9, 3.6)
     step = 0.8 / max(1, len(waits))
     for i, (name, values) in enumerate(waits.items()):
         for place, group in enumerate(used):
@@ -162,6 +185,3 @@ def waits_by_size(
         xlabel="nodes of the job, and how many jobs there are",
         ylabel=f"wait ({unit})",
     )
-    grid(axis)
-    shared_legend(figure, [axis])
-    return figure

@@ -2,96 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from netcosim.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, ArchivedSchedule
-from netcosim.report.effect import COMMUNICATION, RUN_TIME, TURNAROUND, WAIT
-from netcosim.report.figures.lines import cdf, over_time
-from netcosim.report.figures.machine import gantt, link_boxes, link_heat_map
-from netcosim.report.figures.policies import effect_bars, effect_dots, waits_by_size
-from netcosim.report.figures.style import policy_colours
+from netcosim.report.effect import (
+    COMMUNICATION,
+    RUN_TIME,
+    TURNAROUND,
+    WAIT,
+    Effect,
+    between,
+    signed,
+)
+from netcosim.report.figures.drawing import Drawing, Panel
+from netcosim.report.figures.lines import cdf, over_time, time_unit
+from netcosim.report.figures.machine import gantt, load_drawings
+from netcosim.report.figures.panels import FIVE, boxes
+from netcosim.report.figures.policies import (
+    bars_width_in,
+    effect_bars,
+    effect_dots,
+    pair_matrix,
+    waits_by_size,
+)
+from netcosim.report.figures.style import SIDE_IN, SOFT, literal, policy_colours
 from netcosim.report.verdict import effects_of, part_effects, reference_label
 from netcosim.runs.store import Rows
+from netsim.units import time_scale
 from queuesim.metrics import SLOWDOWN_BOUND_S
 
 FloatArray = NDArray[np.float64]
 
+GANTT = "gantt"
+"""Drawings in files alone: a page has its interactive views."""
+PAIRS = (
+    "Change of the row from the column. Blue: the row is significantly better; orange: the column "
+    "is; grey: no significant difference, or no interval. Intervals of two policies that are both "
+    "compared with the reference are joined end to end, so they are wide."
+)
 GANTT_JOBS = 400
 """Most jobs a Gantt chart shows: the busiest stretch of that many starts."""
-SIDE_IN = (4.9, 4.0)
-"""Size of figures that are side by side, one a policy."""
+LEAST_WAIT_S = 1.0
+"""Shorter waits are drawn here, at the left end."""
 _DRAWN = (COMMUNICATION, RUN_TIME, WAIT, TURNAROUND)
+_QUANTILES = (1, 25, 50, 75, 99)
 
 
-@dataclass(frozen=True)
-class RunFigure:
-    """A figure of a run."""
-
-    part: str
-    """What it shows: a section of the page; figures of one part are side by side."""
-    name: str
-    """Of its file, without an ending."""
-    words: str
-    """Read to those who cannot see it."""
-    draw: Callable[[], Figure]
-    caption: str = ""
-    """Text below it."""
-
-
-def run_figures(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> list[RunFigure]:
-    """Return all figures of a run that its results file has numbers for, in the page's order.
+def run_drawings(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> dict[str, list[Drawing]]:
+    """Return all drawings of a run that its results file has numbers for, by what they show.
 
     Parameters
     ----------
     tables : mapping
         Of the run's point.
     kept : ArchivedRun or None
-        None: figures from tables alone.
+        None: drawings from tables alone.
     """
     colours = policy_colours([str(row["policy"]) for row in tables["policies"]])
-    found = [*_effect_figures(tables, colours)]
+    found = _effect_drawings(tables, colours)
     if kept is not None:
-        found += [*_link_figures(kept, colours), *_schedule_figures(kept, colours)]
-    return found
+        found |= _link_drawings(kept, colours) | _schedule_drawings(kept, colours)
+    return {part: drawings for part, drawings in found.items() if drawings}
 
 
-def _effect_figures(tables: Mapping[str, Rows], colours: Mapping[str, str]) -> list[RunFigure]:
-    """Return the effects of policies, and those by pattern and size."""
-    found, label = [], reference_label(tables)
-    by_policy = effects_of(tables).values()
+def _effect_drawings(
+    tables: Mapping[str, Rows], colours: Mapping[str, str]
+) -> dict[str, list[Drawing]]:
+    """Return the effects of policies, every pair of them, and effects by pattern and size."""
+    label, by_policy, parts = reference_label(tables), effects_of(tables), part_effects(tables)
     effects = sorted(
-        (e for found in by_policy for e in found if e.quantity in _DRAWN and e.against),
+        (e for found in by_policy.values() for e in found if e.quantity in _DRAWN and e.against),
         key=lambda effect: _DRAWN.index(effect.quantity),
     )
+    found: dict[str, list[Drawing]] = {"policies": [], "patterns": []}
     if effects:
-        names = ", ".join(dict.fromkeys(effect.quantity.name for effect in effects))
-        found.append(
-            RunFigure(
+        names = list(dict.fromkeys(effect.quantity.name for effect in effects))
+        rows = len(names) * (1 + len(by_policy))
+        found["policies"].append(
+            Drawing(
                 "policies",
-                "policies",
-                f"Change of each policy from {label} in percent: {names}.",
-                partial(effect_dots, effects, colours),
+                f"Change of each policy from {label} in percent: {', '.join(names)}.",
+                [Panel(partial(effect_dots, effects=effects, colours=colours))],
                 f"Change from {label}: left of the line is less. Bars: 95 % intervals.",
+                size_in=(4.9, 0.8 + 0.25 * rows),
+                legend=False,
+                lines="x",
             )
         )
-    if parts := part_effects(tables):
+    if len(by_policy) > 1:
+        found["policies"] += pair_drawing(effects, [*colours])
+    if parts:
         name = parts[0].quantity.name
-        found.append(
-            RunFigure(
-                "patterns",
+        found["patterns"].append(
+            Drawing(
                 f"{name.replace(' ', '-')}-by-pattern",
                 f"{name.capitalize()} by pattern and size of the job, change from {label}.",
-                partial(effect_bars, parts, colours),
+                [Panel(partial(effect_bars, effects=parts, colours=colours))],
                 "Lines: intervals; none for fewer than 5 snapshots or jobs.",
+                size_in=(bars_width_in(parts), 4.0),
             )
         )
     return found
+
+
+def pair_drawing(effects: Sequence[Effect], policies: Sequence[str]) -> list[Drawing]:
+    """Return a matrix of all pairs of policies for each quantity that has effects of several.
+
+    Parameters
+    ----------
+    effects : sequence of Effect
+        Of policies against one reference, which may be one of the policies.
+    policies : sequence of str
+        In the config's order.
+    """
+    panels = []
+    for quantity in dict.fromkeys(effect.quantity for effect in effects):
+        own: dict[str, Effect | None] = {e.subject: e for e in effects if e.quantity == quantity}
+        names = [name for name in policies if name in own or name == effects[0].against]
+        own |= {name: None for name in names if name not in own}
+        pairs = {
+            (a, b): between(own[a], own[b]) for a in names for b in names if a != b and len(own) > 2
+        }
+        cells = {
+            pair: (f"{signed(e.value)} %", (1 if e.better else -1) if e.significant else 0)
+            for pair, e in pairs.items()
+            if math.isfinite(e.value)
+        }
+        if cells:
+            words = "; ".join(f"{a} against {b}: {cells[a, b][0]}" for a, b in cells)
+            draw = partial(pair_matrix, names=names, cells=cells)
+            panels.append(Panel(draw, quantity.name, f"{quantity.name}: {words}."))
+    if not panels:
+        return []
+    size = (3.9, 1.1 + 0.4 * len(policies))
+    return [Drawing("pairs", "Every pair of policies", panels, PAIRS, size, legend=False, lines="")]
 
 
 # Links
@@ -103,47 +154,54 @@ def busy_percent(links: ArchivedLinks) -> FloatArray:
     return np.asarray(100.0 * links.busy_ps.sum(axis=0) / span_ps)
 
 
-def _link_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[RunFigure]:
+def _link_drawings(kept: ArchivedRun, colours: Mapping[str, str]) -> dict[str, list[Drawing]]:
     machine = kept.machine
     sent = {name: s.links for name, s in kept.schedules.items() if s.links is not None}
     if not sent or len(machine.link_src) == machine.first_router_link:
-        return []
+        return {}
     busy = {name: busy_percent(links) for name, links in sent.items()}
-    top = max(float(values[machine.first_router_link :].max()) for values in busy.values())
-    maps = [
-        RunFigure(
-            "load",
-            f"load-{name}",
-            f"{name}: share of time that each link is busy, from row to column.",
-            partial(link_heat_map, machine, values, title=name, top_percent=top, size_in=SIDE_IN),
-        )
-        for name, values in busy.items()
+    panels = [
+        Panel(partial(_boxes, machine=machine, sent=sent, value=value, colours=colours))
+        for value in ("packets", "stall_ps")
     ]
-    caption = "Boxes: quartiles; lines: 1st to 99th percentile; dots: means over links."
-    boxes = partial(_boxes, machine, sent, colours)
-    words = "Packets and stalled time of links, a box a policy, by kind of link."
-    return [*maps, RunFigure("links", "links", words, boxes, caption)]
+    boxes = Drawing(
+        "links",
+        "Packets and stalled time of links, a box a policy, by kind of link.",
+        panels,
+        "Boxes: quartiles; lines: 1st to 99th percentile; dots: means over links.",
+        size_in=SIDE_IN,
+    )
+    return {"load": load_drawings(machine, busy, colours), "links": [boxes]}
 
 
 def _boxes(
-    machine: ArchivedMachine, sent: Mapping[str, ArchivedLinks], colours: Mapping[str, str]
-) -> Figure:
+    axis: Axes,
+    machine: ArchivedMachine,
+    sent: Mapping[str, ArchivedLinks],
+    value: str,
+    colours: Mapping[str, str],
+) -> None:
+    """Draw a number of links between routers, by their kind."""
     import pandas as pd
 
-    first = machine.first_router_link
-    kinds = np.array(machine.kinds)[machine.link_kind[first:]]
-    frames = [
-        pd.DataFrame(
-            {
-                "policy": name,
-                "kind": kinds,
-                "packets": links.packets.sum(axis=0)[first:],
-                "stall_s": links.stall_ps.sum(axis=0)[first:] * 1e-12,
-            }
-        )
-        for name, links in sent.items()
-    ]
-    return link_boxes(pd.concat(frames), colours=colours)
+    first, kind = machine.first_router_link, machine.link_kind[machine.first_router_link :]
+    rows = []
+    for name, links in sent.items():
+        values = getattr(links, value).sum(axis=0)[first:].astype(np.float64)
+        for number in np.unique(kind):
+            own = values[kind == number]
+            ends = dict(zip(FIVE, np.percentile(own, _QUANTILES), strict=True))
+            row = {"policy": name, "kind": f"{machine.kinds[number]} links", "mean": own.mean()}
+            rows.append(row | ends)
+    frame = pd.DataFrame(rows)
+    factor, label = 1.0, "packets on a link"
+    if value == "stall_ps":
+        factor, unit = time_scale(float(frame["most"].max()) * 1e-12)
+        factor, label = factor * 1e-12, f"stalled time of a link ({unit})"
+    boxes(axis, frame, "kind", "policy", scale=factor, colours=colours, name=literal)
+    axis.set(ylabel=label, ylim=(0, None if frame["most"].any() else 1))
+    if not frame["most"].any():
+        axis.text(0.5, 0.5, "all 0", transform=axis.transAxes, ha="center", color=SOFT)
 
 
 # Schedules
@@ -181,60 +239,92 @@ def slowdowns(submit_s: FloatArray, schedule: ArchivedSchedule) -> FloatArray:
     return np.asarray(np.maximum((end - submit_s[ran]) / run, 1.0))
 
 
-def _schedule_figures(kept: ArchivedRun, colours: Mapping[str, str]) -> list[RunFigure]:
+def waits_drawing(name: str, panels: Sequence[Panel]) -> Drawing:
+    """Return the drawing of panels from `wait_shares`."""
+    caption = "Share of jobs that wait for at most this time; the median is in the legend."
+    title = "Cumulative share of jobs by wait, a line a policy."
+    return Drawing(name, title, panels, caption, SIDE_IN, legend=False, lines="both")
+
+
+def wait_shares(axis: Axes, wait_s: Mapping[str, FloatArray], colours: Mapping[str, str]) -> None:
+    """Draw the cumulative share of jobs by their wait; the shortest are at the left end."""
+    longest_s = max([0.0, *(float(np.nanmax(w)) for w in wait_s.values() if not np.isnan(w).all())])
+    unit_s, unit = time_unit(longest_s)
+    waits = {name: values / unit_s for name, values in wait_s.items()}
+    label = f"wait ({unit}; less than {LEAST_WAIT_S:g} s at the left)"
+    least = LEAST_WAIT_S / unit_s
+    cdf(axis, waits, xlabel=label, of="jobs", log=True, least=least, colours=colours)
+
+
+def waits_of(kept: ArchivedRun) -> dict[str, FloatArray]:
+    """Return the waits of all jobs by policy; nan for jobs that never ran."""
+    submit_s = kept.jobs.submit_s
+    return {name: np.maximum(s.start_s - submit_s, 0.0) for name, s in kept.schedules.items()}
+
+
+def _schedule_drawings(kept: ArchivedRun, colours: Mapping[str, str]) -> dict[str, list[Drawing]]:
     schedules = {n: s for n, s in kept.schedules.items() if np.isfinite(s.start_s).any()}
     if not schedules:
-        return []
+        return {}
     n_nodes, jobs = kept.machine.n_nodes, kept.jobs
     busy = {n: busy_nodes(s) for n, s in schedules.items()}
     percent = {n: (time_s, 100 * (nodes / n_nodes)) for n, (time_s, nodes) in busy.items()}
     queue = {n: waiting_jobs(jobs.submit_s, s) for n, s in schedules.items()}
-    waits = {n: np.maximum(s.start_s - jobs.submit_s, 0.0) for n, s in schedules.items()}
+    waits = {n: wait_s for n, wait_s in waits_of(kept).items() if n in schedules}
     slow = {n: slowdowns(jobs.submit_s, s) for n, s in schedules.items()}
-    charts = [
-        RunFigure(
-            "gantt",
-            f"gantt-{name}",
-            f"{name}: which nodes jobs held, and when.",
-            partial(_gantt, kept, name, colours[name]),
-        )
-        for name, schedule in schedules.items()
-        if len(schedule.range_first)
-    ]
-    return [
-        RunFigure(
-            "time",
-            "utilisation",
-            "Utilisation of the machine over time, a line a policy.",
-            partial(over_time, percent, "nodes in use (%)", colours, top=102),
-            "Nodes that jobs hold, smoothed over a hundredth of the span.",
-        ),
-        RunFigure(
-            "time",
-            "queue-length",
-            "Jobs in the queue over time, a line a policy.",
-            partial(over_time, queue, "jobs in the queue", colours),
-            "Jobs that wait, smoothed likewise.",
-        ),
-        RunFigure(
-            "waits",
-            "wait-by-size",
-            "Waits by the size of jobs, a mark a policy.",
-            partial(waits_by_size, jobs.n_nodes, waits, colours),
-            "Marks: mean waits; lines: from the median to the 90th percentile.",
-        ),
-        RunFigure(
-            "waits",
-            "bounded-slowdown",
-            "Cumulative share of jobs by bounded slowdown, a line a policy.",
-            partial(cdf, slow, xlabel="bounded slowdown", log=True, colours=colours),
-            "Share of jobs with at most this bounded slowdown.",
-        ),
-        *charts,
-    ]
+
+    def one(
+        name: str, title: str, caption: str, draw: Callable[..., None], lines: str = "y", **own: Any
+    ) -> Drawing:
+        panel = Panel(partial(draw, colours=colours, **own))
+        return Drawing(name, title, [panel], caption, SIDE_IN, legend=lines == "y", lines=lines)
+
+    return {
+        "time": [
+            one(
+                "utilisation",
+                "Utilisation of the machine over time, a line a policy.",
+                "Nodes that jobs hold, smoothed over a hundredth of the span.",
+                partial(over_time, series=percent, ylabel="nodes in use (%)", top=102),
+            ),
+            one(
+                "queue-length",
+                "Jobs in the queue over time, a line a policy.",
+                "Jobs that wait, smoothed likewise.",
+                partial(over_time, series=queue, ylabel="jobs in the queue"),
+            ),
+        ],
+        "waits": [
+            waits_drawing("waits", [Panel(partial(wait_shares, wait_s=waits, colours=colours))]),
+            one(
+                "wait-by-size",
+                "Waits by the size of jobs, a mark a policy.",
+                "Marks: mean waits; lines: from the median to the 90th percentile.",
+                partial(waits_by_size, n_nodes=jobs.n_nodes, wait_s=waits),
+            ),
+            one(
+                "bounded-slowdown",
+                "Cumulative share of jobs by bounded slowdown, a line a policy.",
+                "Share of jobs with at most this bounded slowdown.",
+                partial(cdf, samples=slow, xlabel="bounded slowdown", of="jobs", log=True),
+                "both",
+            ),
+        ],
+        GANTT: [
+            Drawing(
+                f"gantt-{name}",
+                f"{name}: which nodes jobs held, and when.",
+                [Panel(partial(_gantt, kept=kept, policy=name, paint=colours[name]), name)],
+                size_in=SIDE_IN,
+                lines="",
+            )
+            for name, schedule in schedules.items()
+            if len(schedule.range_first)
+        ],
+    }
 
 
-def _gantt(kept: ArchivedRun, policy: str, paint: str) -> Figure:
+def _gantt(axis: Axes, kept: ArchivedRun, policy: str, paint: str) -> None:
     """Draw the busiest stretch of `GANTT_JOBS` starts."""
     schedule = kept.schedules[policy]
     ran = np.flatnonzero(np.isfinite(schedule.start_s))
@@ -249,14 +339,13 @@ def _gantt(kept: ArchivedRun, policy: str, paint: str) -> Figure:
     mine = np.concatenate(
         [np.arange(schedule.range_ptr[job], schedule.range_ptr[job + 1]) for job in jobs]
     )
-    return gantt(
+    gantt(
+        axis,
         schedule.start_s[jobs],
         schedule.end_s[jobs],
         np.concatenate([[0], np.cumsum(counts)]),
         schedule.range_first[mine],
         schedule.range_length[mine],
         machine_nodes=kept.machine.n_nodes,
-        title=policy,
         paint=paint,
-        size_in=SIDE_IN,
     )

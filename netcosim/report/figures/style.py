@@ -12,7 +12,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from netsim.atomic_files import atomic_write
-from netsim.errors import NetcosimError
 
 # Okabe and Ito's blue, vermilion and green, then what lies furthest from those before it for eyes
 # of all kinds; each is visible on a white page and on a dark one.
@@ -25,6 +24,10 @@ DASHES = ("-", "--", ":", "-.")
 FORMS = {"svg": "Date", "pdf": "CreationDate", "png": "Software"}
 """Formats of files, and what would differ in them from day to day."""
 INK, SOFT, GRID = "#1b1f24", "#57606a", "#d8dee4"
+ON_COLOUR = "#fefefe"
+"""White that stays white where a page is dark."""
+SIDE_IN = (4.9, 3.9)
+"""Size of figures that are side by side, one a policy."""
 
 _RC: dict[Any, Any] = {
     "font.size": 10.0,
@@ -135,16 +138,6 @@ def name_ticks(
     """Write names at the bottom, slanted if level ones would overlap."""
     turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if slanted else {}
     axis.set_xticks(at, list(names), **turned)
-
-
-def check_columns(frame: Any, needed: Sequence[str], what: str) -> None:
-    """Raise NetcosimError where a frame lacks a column that a figure needs."""
-    for column in needed:
-        if column not in frame.columns:
-            listed = ", ".join(map(str, frame.columns))
-            raise NetcosimError(f"{what}: column {column!r} is missing; there are: {listed}")
-    if len(frame) == 0:
-        raise NetcosimError(f"{what}: there is nothing to draw")
 
 
 def shared_legend(figure: Figure, axes: Iterable[Axes], n_columns: int = 7) -> None:

@@ -7,16 +7,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from netcosim.archive.values import ArchivedRun
 from netcosim.report.compared import Compared, Metric
+from netcosim.report.effect import signed
 from netcosim.report.figures.drawing import Drawing, Panel, safe_name
 from netcosim.report.figures.lines import time_unit
+from netcosim.report.figures.policies import pair_matrix
+from netcosim.report.figures.run import wait_shares, waits_drawing, waits_of
 from netcosim.report.figures.style import (
     GRID,
     INK,
+    ON_COLOUR,
     SOFT,
     dash,
     literal,
@@ -35,9 +40,16 @@ _MOST_TICKS = 7
 _MOST_LETTERS = 24
 _APART_PT = 4.0
 """Between the marks of two policies at one place, so that their intervals can be seen."""
-_ON_COLOUR = "#fefefe"
-"""White that stays white where a page is dark."""
 CLIPPED = "Bars are 95 % intervals; one that leaves its panel goes on outside."
+BY_REGION, COMPARED = "Best policy by region", "Policies compared"
+PAIRS, WAITS = "Every pair of policies", "Who waits"
+TEXTS = {
+    BY_REGION: "",
+    PAIRS: "Each policy (row) against each other one (column), over all settings.",
+    WAITS: "All jobs of one repetition.",
+}
+"""Titles of sections, and what they begin with; by default `CLIPPED`."""
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -122,7 +134,7 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
         panels = [
             _curve_panel(_Shown(compared, m), along, combinations[0]) for m in compared.metrics
         ]
-        return [Drawing(safe_name(f"policies by {title}"), f"By {title}", fixed, tuple(panels))]
+        return [Drawing(safe_name(f"policies by {title}"), f"By {title}", panels, fixed)]
     drawings = []
     for metric in compared.metrics:
         shown = _Shown(compared, metric)
@@ -132,7 +144,7 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
         ]
         better = f"{'Higher' if metric.most_wins else 'Lower'} is better."
         name, caption = f"{metric.title} by {title}", f"{better} {fixed}".rstrip()
-        drawings.append(Drawing(safe_name(name), name, caption, tuple(panels)))
+        drawings.append(Drawing(safe_name(name), name, panels, caption))
     return drawings
 
 
@@ -147,7 +159,7 @@ def _facets(compared: Compared, along: int) -> tuple[list[Cell], str]:
         if size <= room:
             chosen[i] = range(size)
         elif room == MOST_PANELS:  # the only one: some of its values, both ends among them
-            chosen[i] = _spread(size, room)
+            chosen[i] = spread(range(size), room)
             left_out.append(f"Of {size} values of {axes[i].title} {len(chosen[i])} are drawn.")
         else:
             chosen[i] = (0,)
@@ -158,10 +170,10 @@ def _facets(compared: Compared, along: int) -> tuple[list[Cell], str]:
     return [cell for cell in cells if cell in there], " ".join(left_out)
 
 
-def _spread(size: int, most: int) -> list[int]:
-    """Return at most ``most`` of the first ``size`` numbers, evenly spread, including both ends."""
-    found: list[int] = np.unique(np.linspace(0, size - 1, most).round().astype(int)).tolist()
-    return found
+def spread(values: Sequence[Value], most: int) -> list[Value]:
+    """Return at most ``most`` of some values, evenly spread, including both ends."""
+    some = np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))
+    return [values[i] for i in some]
 
 
 def _curve_panel(shown: _Shown, along: int, cell: Cell, title: str = "") -> Panel:
@@ -175,7 +187,7 @@ def _curve_panel(shown: _Shown, along: int, cell: Cell, title: str = "") -> Pane
     fixed = swept.describe(cell, (along,))
     head = f"{shown.scale.label} by {axis.title}" + (f", {fixed}" if fixed else "")
     draw = partial(_curves, shown=shown, along=along, cell=cell)
-    return Panel(title or shown.metric.title, draw, f"{head}. {'; '.join(parts)}.")
+    return Panel(draw, title or shown.metric.title, f"{head}. {'; '.join(parts)}.")
 
 
 def _curves(axis: Axes, *, shown: _Shown, along: int, cell: Cell) -> None:
@@ -230,7 +242,7 @@ def _bottom(axis: Axes, swept: Axis) -> None:
             room = 0.06 * (places[-1] - places[0]) or 1.0
             ends = (places[0] - room, places[-1] + room)
         axis.set_xlim(*ends)
-        some = _spread(len(places), _MOST_TICKS)
+        some = spread(range(len(places)), _MOST_TICKS)
     else:
         axis.set_xlim(-0.5, len(places) - 0.5)
         some = list(range(len(places)))
@@ -248,9 +260,9 @@ def forest_drawing(compared: Compared) -> Drawing:
         found = {policy: shown.interval((), policy) for policy in compared.policies}
         numbers = [f"{policy}: {found_at[0]:.3g}" for policy, found_at in found.items() if found_at]
         words = f"{shown.scale.label}: {'; '.join(numbers)}"
-        panels.append(Panel(metric.title, partial(_forest, shown=shown), words))
+        panels.append(Panel(partial(_forest, shown=shown), metric.title, words))
     size = (3.7, 1.0 + 0.28 * len(compared.policies))
-    return Drawing("policies", "Policies", "", tuple(panels), size, legend=False, lines="x")
+    return Drawing("policies", "Policies", panels, "", size, legend=False, lines="x")
 
 
 def _forest(axis: Axes, *, shown: _Shown) -> None:
@@ -271,6 +283,71 @@ def _forest(axis: Axes, *, shown: _Shown) -> None:
     axis.set_xlabel(shown.scale.label, fontsize=8)
 
 
+def sweep_drawings(compared: Compared, kept: Mapping[str, ArchivedRun]) -> dict[str, list[Drawing]]:
+    """Return all drawings of a sweep's page, by the title of their section.
+
+    Parameters
+    ----------
+    kept : mapping
+        What was kept of some points, by key.
+    """
+    axes = compared.swept.axes
+    found = {BY_REGION: best_drawings(compared)}
+    found |= {f"By {axis.title}": curve_drawings(compared, i) for i, axis in enumerate(axes)}
+    found |= {} if axes else {COMPARED: [forest_drawing(compared)]}
+    found |= {PAIRS: pair_drawings(compared), WAITS: _waits(compared, kept)}
+    return {title: drawings for title, drawings in found.items() if drawings}
+
+
+def pair_drawings(compared: Compared) -> list[Drawing]:
+    """Return a panel a metric: every policy against every other one, over all cells.
+
+    At several cells a square has at how many of them the row is significantly better, and at how
+    many the column is; without intervals, the median change.
+    """
+    names, cells = compared.policies, compared.cells()
+    if len(names) < 3:
+        return []
+    panels = []
+    for metric in compared.metrics:
+        squares = {}
+        for pair in itertools.permutations(names, 2):
+            effects = [e for cell in cells if (e := compared.change(metric, cell, *pair))]
+            if not effects:
+                continue
+            better = sum(effect.better for effect in effects)
+            worse = sum(effect.significant for effect in effects) - better
+            state = (better > worse) - (worse > better)
+            text = f"{better} : {worse}"
+            if len(cells) == 1 or not any(effect.has_interval for effect in effects):
+                text = f"{signed(float(np.median([e.value for e in effects])))} %"
+            squares[pair] = (text, state)
+        words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in squares.items())
+        draw = partial(pair_matrix, names=names, cells=squares)
+        panels.append(Panel(draw, metric.title, f"{metric.quantity.name}: {words}."))
+    what = (
+        "Change of the row from the column."
+        if len(cells) == 1
+        else f"At how many of {len(cells)} settings the row, and the column, is significantly "
+        "better; where there is no interval, the median change of the row from the column."
+    )
+    caption = f"{what} Blue: the row is better; orange: the column is; grey: neither."
+    size = (3.9, 1.1 + 0.4 * len(names))
+    return [Drawing("pairs", PAIRS, panels, caption, size, legend=False, lines="")]
+
+
+def _waits(compared: Compared, kept: Mapping[str, ArchivedRun]) -> list[Drawing]:
+    """Return the shares of jobs by wait, a panel for each point of which jobs were kept."""
+    colours = policy_colours(compared.policies)
+    panels = []
+    for key, run in kept.items():
+        waits = {n: w for n, w in waits_of(run).items() if not np.isnan(w).all()}
+        if waits:
+            title = compared.swept.describe(compared.swept.cells[key])
+            panels.append(Panel(partial(wait_shares, wait_s=waits, colours=colours), title))
+    return [waits_drawing("waits", panels)] if panels else []
+
+
 def best_drawings(compared: Compared) -> list[Drawing]:
     """Return maps of the best policy over the two longest axes; a strip where there is one.
 
@@ -285,23 +362,23 @@ def best_drawings(compared: Compared) -> list[Drawing]:
 
     def panel(metric: Metric, fixed: Cell, title: str) -> Panel:
         draw = partial(_map, compared=compared, metric=metric, fixed=fixed)
-        return Panel(title, draw, _map_words(compared, metric, fixed))
+        return Panel(draw, title, _map_words(compared, metric, fixed))
 
     there = sorted({cell[2:] for cell in compared.cells()})
     if len(axes) <= 2:
-        all_of = tuple(panel(metric, (), metric.title) for metric in compared.metrics)
-        return [Drawing("best-policy", "Best policy by region", "", all_of, size, lines="")]
+        all_of = [panel(metric, (), metric.title) for metric in compared.metrics]
+        return [Drawing("best-policy", BY_REGION, all_of, "", size, lines="")]
     drawn = there[:MOST_PANELS]
     more = (
         f"{len(drawn)} of {len(there)} combinations are drawn." if len(there) > len(drawn) else ""
     )
     drawings = []
     for metric in compared.metrics:
-        panels = tuple(
+        panels = [
             panel(metric, fixed, compared.swept.describe((0, 0, *fixed), (0, 1))) for fixed in drawn
-        )
+        ]
         name = safe_name(f"best-policy {metric.title}")
-        drawings.append(Drawing(name, metric.title, more, panels, size, lines=""))
+        drawings.append(Drawing(name, metric.title, panels, more, size, lines=""))
     return drawings
 
 
@@ -338,11 +415,11 @@ def _map(axis: Axes, *, compared: Compared, metric: Metric, fixed: Cell) -> None
         paint, alpha = colours[best.policy], 1.0 if clear else 0.45
         axis.add_patch(Rectangle(**place, facecolor=paint, linewidth=0, alpha=alpha, label=label))
         if named:
-            ink = _ON_COLOUR if clear else INK
+            ink = ON_COLOUR if clear else INK
             text = literal(best.policy, 34 // wide)
             axis.text(x, y, text, ha="center", va="center", fontsize=8, color=ink)
     axis.set(xlim=(-0.5, wide - 0.5), ylim=(-0.5, high - 0.5))
-    some = _spread(wide, _MOST_TICKS)
+    some = spread(range(wide), _MOST_TICKS)
     name_ticks(axis, some, (literal(across.labels[i], max(3, 40 // len(some))) for i in some))
     axis.set_xlabel(literal(across.title), fontsize=8)
     if others:

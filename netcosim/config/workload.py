@@ -1,8 +1,10 @@
-"""Jobs that no log gives: the section ``[workload.synthetic]``."""
+"""``[workload]``: a log or a generator of jobs, and what is done to them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     Field,
@@ -12,11 +14,23 @@ from pydantic import (
     model_validator,
 )
 
-from netcosim.config.fields import Count, Number, Positive, Section, Text, TimeRangeS, TimeS, known
-from netsim.errors import NetcosimError
-from netsim.parameters import ReadIf
+from netcosim.config.fields import (
+    Count,
+    InputFile,
+    Number,
+    Positive,
+    Section,
+    Text,
+    TimeRangeS,
+    TimeS,
+    known,
+    with_keys,
+)
+from netsim.errors import NetcosimError, unknown_name
+from netsim.parameters import ReadIf, parameters_of
 from netsim.units import short_name
-from workloads.registry import read_published
+from workloads.registry import LOGS, read_published
+from workloads.source import JobSource
 
 _OF_LAAS = ("mean_nodes", "sizes", "run_time_range_s", "median_run_time_s")
 
@@ -91,3 +105,57 @@ class SyntheticSection(Section):
         if wrong is not None:
             raise NetcosimError(wrong)
         return n_jobs
+
+
+class _WorkloadKeys(Section):
+    """``[workload]``: a log or a generator, and what is done to its jobs.
+
+    Its other keys are what `workloads.source.JobSource` declares.
+    """
+
+    added = ("size_unit", "bad_lines", "default_limit_s", "missing_limits")
+    synthetic: SyntheticSection | None = None
+
+    @field_validator("known_log", check_fields=False)
+    @classmethod
+    def _known_log(cls, name: str | None) -> str | None:
+        if name is not None and name not in LOGS:
+            raise unknown_name("job log", name, LOGS)
+        return name
+
+    @field_validator("month", check_fields=False)
+    @classmethod
+    def _calendar_month(cls, month: str | None) -> str | None:
+        if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
+            raise NetcosimError(f'{month!r}; must be a year and a month, "2018-10"')
+        return month
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _WorkloadKeys:
+        self.source(lambda log: log.file)
+        return self
+
+    def source(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> JobSource:
+        """Return the source of the requested jobs.
+
+        Parameters
+        ----------
+        path_of : callable
+            ``path_of(file)``: the path of the log.
+        """
+        given = {name: getattr(self, name) for name in parameters_of(JobSource)}
+        log: InputFile | None = given["log"]
+        if log is not None:
+            given |= {"log": path_of(log), "log_sha256": log.sha256}
+        synthetic = None if self.synthetic is None else self.synthetic.model_dump()
+        return JobSource(**given, synthetic=synthetic)
+
+
+if TYPE_CHECKING:
+
+    class WorkloadSection(_WorkloadKeys):
+        """With what `workloads.source.JobSource` declares."""
+
+        def __getattr__(self, name: str) -> Any: ...
+else:
+    WorkloadSection = with_keys("WorkloadSection", _WorkloadKeys, parameters_of(JobSource))

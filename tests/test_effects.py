@@ -24,11 +24,12 @@ from netcosim.gain.sentences import lines_of
 from netcosim.gain.sentences import recommend as recommend_isolation
 from netcosim.judge.verdict import details, paired_effects
 from netcosim.judge.verdict import recommend as recommend_policy
-from netcosim.report.compared import METRICS, Estimate, change
+from netcosim.report.compared import Estimate, change
 from netcosim.report.effect import (
     ACCEPTED,
     COMMUNICATION,
     MAKESPAN,
+    METRICS,
     RUN_TIME,
     SLOWDOWN,
     TURNAROUND,
@@ -493,7 +494,7 @@ def generated_workloads(rng: np.random.Generator) -> Interval:
         Estimate(t_interval(x), "repetitions", {(k,): float(v) for k, v in enumerate(x)})
         for x in (noise * wait_s, wait_s)
     ]
-    found = change(METRICS[1], "b", both[0], "a", both[1])
+    found = change(WAIT, "b", both[0], "a", both[1])
     return Interval(found.value, found.low, found.high)
 
 
@@ -516,4 +517,4 @@ def test_what_a_sweep_draws_has_the_name_of_the_quantity() -> None:
     )
     assert len(found.metrics) == len(METRICS)
     for metric in found.metrics:
-        assert metric.quantity.name in scale_of(found, metric).label
+        assert metric.name in scale_of(found, metric).label

@@ -36,12 +36,8 @@ FEW = f"An interval needs at least {LEAST_SAMPLES} snapshots (run.snapshots) and
 OTHER_JOBS = "seed = [1, 2, 3, 4, 5]"
 OTHER_BLOCKS = "repetition = {from = 0, to = 9, step = 1}"
 """Keys of ``[run]`` that repeat a run with other samples: of synthetic jobs, and of a log."""
-_QUEUE = (
-    ("wait", WAIT, "mean_wait_s"),
-    ("turnaround", TURNAROUND, "mean_turnaround_s"),
-    ("slowdown", SLOWDOWN, "mean_bounded_slowdown"),
-    ("makespan", MAKESPAN, "makespan_s"),
-)
+_QUEUE = {"wait": WAIT, "turnaround": TURNAROUND, "slowdown": SLOWDOWN, "makespan": MAKESPAN}
+"""By the name that a column of its ratio begins with."""
 
 
 def repeated(over_log: bool) -> str:
@@ -99,8 +95,9 @@ def _effects(row: Row, base: Row | None, label: str, tables: Tables) -> list[Eff
             found.append(
                 Effect(**{**of_packets, "quantity": RUN_TIME, **own_ends, "method": method})
             )
-    for name, quantity, column in _QUEUE:
-        found.append(_of_queue(row, base, name, column, {**own, "quantity": quantity}, tables))
+    for name, quantity in _QUEUE.items():
+        own_fields = {**own, "quantity": quantity}
+        found.append(_of_queue(row, base, name, quantity.column, own_fields, tables))
     return [effect for effect in found if effect is not None]
 
 

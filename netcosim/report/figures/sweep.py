@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from netcosim.archive.values import ArchivedRun
-from netcosim.report.compared import Compared, Metric
-from netcosim.report.effect import signed
+from netcosim.report.compared import Compared
+from netcosim.report.effect import Quantity, signed
 from netcosim.report.figures.drawing import Drawing, Panel, safe_name
 from netcosim.report.figures.lines import time_unit
 from netcosim.report.figures.policies import pair_matrix
@@ -61,15 +61,16 @@ class Scale:
     unit: str
 
 
-def scale_of(compared: Compared, metric: Metric) -> Scale:
+def scale_of(compared: Compared, metric: Quantity) -> Scale:
     """Return the unit that all panels of a metric are drawn in."""
-    name = metric.quantity.name
-    if metric.unit == "percent":
-        return Scale(100.0, f"{name} (%)", "%")
-    if metric.unit == "time":
+    if metric.is_ratio:
+        return Scale(1.0, f"{metric.name} (reference = 1)", "")
+    if metric.unit == "%":
+        return Scale(100.0, metric.label(), "%")
+    if metric.unit == "s":
         seconds, unit = time_unit(max((e.interval.value for e in compared.of(metric)), default=0.0))
-        return Scale(1 / seconds, f"{name} ({unit})", unit)
-    return Scale(1.0, f"{name} (reference = 1)" if metric.unit == "ratio" else name, "")
+        return Scale(1 / seconds, f"{metric.name} ({unit})", unit)
+    return Scale(1.0, metric.label(), metric.unit)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class _Shown:
     """A metric in the unit and within the limits that all its panels have."""
 
     compared: Compared
-    metric: Metric
+    metric: Quantity
 
     @cached_property
     def scale(self) -> Scale:
@@ -142,7 +143,7 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
             _curve_panel(shown, along, cell, compared.swept.describe(cell, (along,)))
             for cell in combinations
         ]
-        better = f"{'Higher' if metric.most_wins else 'Lower'} is better."
+        better = f"{'Higher' if metric.more_is_better else 'Lower'} is better."
         name, caption = f"{metric.title} by {title}", f"{better} {fixed}".rstrip()
         drawings.append(Drawing(safe_name(name), name, panels, caption))
     return drawings
@@ -199,7 +200,7 @@ def _curves(axis: Axes, *, shown: _Shown, along: int, cell: Cell) -> None:
     place = np.array(swept.values if swept.values else range(len(swept)), dtype=float)
     _bottom(axis, swept)
     axis.set_ylim(*shown.limits())
-    if shown.metric.unit == "ratio":
+    if shown.metric.is_ratio:
         axis.axhline(1.0, color=SOFT, linewidth=0.8)
     for i, (policy, paint) in enumerate(policy_colours(compared.policies).items()):
         points = shown.along(along, cell, policy)
@@ -276,7 +277,7 @@ def _forest(axis: Axes, *, shown: _Shown) -> None:
         axis.hlines(i, low, high, color=paint, linewidth=1.4)
         axis.plot(samples, [i] * len(samples), ".", color=paint, alpha=0.45, ms=4)
         axis.plot([value], [i], marker(i), color=paint, ms=6)
-    if shown.metric.unit == "ratio":
+    if shown.metric.is_ratio:
         axis.axvline(1.0, color=SOFT, linewidth=0.8)
     axis.set(xlim=shown.limits(2.0), ylim=(len(policies) - 0.5, -0.5))
     axis.set_yticks(range(len(policies)), [literal(p, _MOST_LETTERS) for p in policies])
@@ -324,7 +325,7 @@ def pair_drawings(compared: Compared) -> list[Drawing]:
             squares[pair] = (text, state)
         words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in squares.items())
         draw = partial(pair_matrix, names=names, cells=squares)
-        panels.append(Panel(draw, metric.title, f"{metric.quantity.name}: {words}."))
+        panels.append(Panel(draw, metric.title, f"{metric.name}: {words}."))
     what = (
         "Change of the row from the column."
         if len(cells) == 1
@@ -360,7 +361,7 @@ def best_drawings(compared: Compared) -> list[Drawing]:
     high = len(axes[1]) if len(axes) > 1 else 1
     size = (3.7, 1.25 + 0.36 * high)
 
-    def panel(metric: Metric, fixed: Cell, title: str) -> Panel:
+    def panel(metric: Quantity, fixed: Cell, title: str) -> Panel:
         draw = partial(_map, compared=compared, metric=metric, fixed=fixed)
         return Panel(draw, title, _map_words(compared, metric, fixed))
 
@@ -391,7 +392,7 @@ def _cells(compared: Compared, fixed: Cell) -> Mapping[tuple[int, int], Cell]:
     return {(x, y): (x, y, *fixed) for x, y in places}
 
 
-def _map(axis: Axes, *, compared: Compared, metric: Metric, fixed: Cell) -> None:
+def _map(axis: Axes, *, compared: Compared, metric: Quantity, fixed: Cell) -> None:
     """Draw cells in the colour of the best policy; hatched where it is not significant."""
     from matplotlib.patches import Rectangle
 
@@ -432,7 +433,7 @@ def _map(axis: Axes, *, compared: Compared, metric: Metric, fixed: Cell) -> None
     axis.spines[:].set_visible(False)
 
 
-def _map_words(compared: Compared, metric: Metric, fixed: Cell) -> str:
+def _map_words(compared: Compared, metric: Quantity, fixed: Cell) -> str:
     parts = []
     for cell in _cells(compared, fixed).values():
         best = compared.best(metric, cell)

@@ -20,16 +20,17 @@ from netcosim.archive.extract import machine_of
 from netcosim.report.effect import COMMUNICATION, RUN_TIME, WAIT, Effect, Quantity
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
-from netcosim.report.figures.machine import gantt, link_heat_map, link_matrix
+from netcosim.report.figures.machine import gantt, link_heat_map, link_matrix, load_drawings
 from netcosim.report.figures.panels import FIVE, boxes
 from netcosim.report.figures.policies import effect_bars, effect_dots, pair_matrix, waits_by_size
+from netcosim.report.figures.run import wait_shares
 from netcosim.report.figures.style import COLOURS, ON_COLOUR, colour, dash, marker, policy_colours
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
 from netcosim.report.table import format_number, table_html
 from netcosim.report.templates import part
-from netcosim.reproduce.figure import write_files
+from netcosim.reproduce.figure import claims_drawing, write_files
 from netcosim.reproduce.paper import Analysis, Options, Paper, PaperFigure
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
@@ -173,6 +174,45 @@ def test_link_matrix_places_every_link() -> None:
     small, block = link_matrix(machine_of(topology), values, cells=5)
     assert (small.shape, block) == ((5, 5), 4)
     assert np.nanmax(small) == topology.n_links - 1
+
+
+def test_loads_of_links_are_maps_and_shares() -> None:
+    topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
+    own = topology.n_links - 2 * topology.n_nodes
+    # 100 % at nodes' own links, which are left out; 0, 1, ... between routers
+    busy = np.concatenate([np.full(2 * topology.n_nodes, 100.0), np.arange(own)])
+    load, shares = load_drawings(machine_of(topology), {"minimal": busy})
+    assert (load.name, shares.name) == ("load-minimal", "link-loads")
+    [line] = shares.draw().axes[0].get_lines()
+    x, y = line.get_data()
+    assert (min(x), max(x), max(y)) == (0, own - 1, 100)
+    assert load_drawings(machine_of(topology), {}) == []
+
+
+def test_short_waits_are_at_the_left_end() -> None:
+    figure = drawn_on(wait_shares, {"a": np.array([0.0, 0.5, 3600.0, 7200.0, np.nan])}, {"a": "k"})
+    [axis] = figure.axes
+    x, y = axis.get_lines()[0].get_data()
+    assert axis.get_xlabel() == "wait (hours; less than 1 s at the left)"
+    assert list(x) == pytest.approx([1 / 3600, 1 / 3600, 1 / 3600, 1.0, 2.0])
+    assert list(y) == [0, 25, 50, 75, 100]
+
+
+def test_claims_are_drawn_over_the_papers_values() -> None:
+    """12 (9 to 16) of 15, 5 of a range of 2 to 4; what a paper does not print is left out."""
+    columns = ("claim", "condition", "paper", "paper_high", "simulated", "low", "high", "verdict")
+    rows = [
+        ("a", "ugal-l", 15.0, None, 12.0, 9.0, 16.0, "holds"),
+        ("b", "", 2.0, 4.0, 5.0, None, None, "differs"),
+        ("c", "", None, None, 0.56, None, None, "holds"),
+    ]
+    [drawing] = claims_drawing(pd.DataFrame(rows, columns=list(columns)))
+    [axis] = drawing.draw().axes
+    assert [t.get_text() for t in axis.get_yticklabels()] == ["a, ugal-l", "b"]
+    dots = [line for line in axis.get_lines() if line.get_marker() == "o"]
+    assert [list(dot.get_xdata()) for dot in dots] == [[0.8], [2.5]]
+    assert [dot.get_color() for dot in dots] == [colour(0), colour(1)]
+    assert claims_drawing(pd.DataFrame(rows[2:], columns=list(columns))) == []
 
 
 def test_running_mean_keeps_the_area() -> None:

@@ -28,15 +28,7 @@ TITLE, CONFIG, MACHINE, JOBS, MEASURED, REFERENCE, WARNING, NOTE = (
 
 
 def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
-    """Describe a run: machine, jobs, what was measured, notes and warnings.
-
-    Parameters
-    ----------
-    title : str
-        Of its page.
-    config_text : str
-        As the user wrote it.
-    """
+    """Describe a run: machine, jobs, what was measured, notes and warnings."""
     topology = result.machine.topology
     rows: list[tuple[str, str]] = [
         (TITLE, title),

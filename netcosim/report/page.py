@@ -80,15 +80,7 @@ WORDS = ("glossary", "Glossary")
 def long_table(
     title: str, table: Table, text: str = "", *, rest: str = "", folded: bool = False
 ) -> Section:
-    """Return a section with the first `MOST_ROWS` rows of a table, with a note if it has more.
-
-    Parameters
-    ----------
-    text : str
-        Above the table.
-    rest : str
-        Where the other rows are: ends the sentence about them.
-    """
+    """Return a section with the first `MOST_ROWS` rows of a table, with a note if it has more."""
     if len(table) > MOST_ROWS:
         text = f"{text} The first {MOST_ROWS} of {len(table):,} rows{rest}.".lstrip()
     return Section(title, text, table[:MOST_ROWS], folded=folded)

@@ -41,8 +41,6 @@ def figure_html(
         Read to those who cannot see it; by default the caption.
     caption : str
         Printed below it.
-    dpi : int
-        Of the parts that are rasterised.
     """
     import matplotlib as mpl
 

@@ -74,13 +74,7 @@ class _Table:
 
 
 def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[str, int]:
-    """Return the HTML of a store, and how many of its points have failed.
-
-    Parameters
-    ----------
-    pages : mapping, optional
-        Where points have pages, by key.
-    """
+    """Return the HTML of a store, and how many of its points have failed."""
     points, meta = store.points(), store.meta()
     failed = [point for point in points if point.status == "failed"]
     tables = {name: _table(store, name) for name in store.table_names() if name != ABOUT}

@@ -44,13 +44,6 @@ def is_label(column: str) -> bool:
 def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFrame, str]:
     """Return a table with its numbers averaged over repetitions, and a sentence on it.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        From `netcosim.axes.table_frame`.
-    parameters : sequence of str
-        Its columns that are parameters which vary.
-
     Returns
     -------
     (DataFrame, str)

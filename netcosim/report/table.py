@@ -79,11 +79,6 @@ def table_html(table: Table, digits: int = 3) -> Markup:
 
     Times have the unit in which they read well, an interval is in the column of its value, and of
     more than `MOST_COLUMNS` the others are in a second table that is folded.
-
-    Parameters
-    ----------
-    digits : int
-        Significant digits of numbers that are not whole.
     """
     values = columns_of(table)
     links = values.pop(LINK, None)

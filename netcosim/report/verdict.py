@@ -53,13 +53,7 @@ def reference_label(tables: Tables) -> str:
 
 
 def effects_of(tables: Tables) -> dict[str, list[Effect]]:
-    """Return the effects of each policy that is compared, the largest gain first.
-
-    Parameters
-    ----------
-    tables : mapping
-        Of a run: "policies", and "reference" where that is none of them.
-    """
+    """Return the effects of each policy that is compared, the largest gain first."""
     label = reference_label(tables)
     rows: list[Row] = list(tables["policies"])
     elsewhere: list[Row] = list(tables.get("reference", ()))
@@ -187,17 +181,7 @@ def limits(tables: Tables) -> list[str]:
 def run_recommendation(
     tables: Tables, snapshots: int, seconds: float, *, over_log: bool, level: float = 0.95
 ) -> Recommendation:
-    """Return the first finding with its limits.
-
-    Parameters
-    ----------
-    seconds : float
-        That the run took.
-    over_log : bool
-        Whether the jobs are those of a log.
-    level : float
-        Confidence of the intervals.
-    """
+    """Return the first finding with its limits."""
     by_policy, stated = effects_of(tables), limits(tables)
     first, *rest = [tuple(found) for found in by_policy.values()] or [()]
     measured = [e for found in by_policy.values() for e in found if e.quantity == COMMUNICATION]

@@ -60,16 +60,8 @@ def reproduce(
 
     Parameters
     ----------
-    paper : str
-        A name of `netcosim.reproduce.registry.PAPERS`.
-    figure : str
-        A figure of the paper.
-    out_dir : path
-        Created if it is missing.
     jobs, executor
         As for `netcosim.runs.sweep.run_points`.
-    form : {"png", "svg", "pdf"}
-        Options of the drawing.
 
     Returns
     -------

@@ -43,17 +43,11 @@ def run_and_report(
 
     Parameters
     ----------
-    config_text : str
-        As the user wrote it, for the page.
-    out : path
-        Folder; made if it is missing.
     jobs, executor
         As for `netcosim.runs.sweep.run_points`.
     resamples : int or None
         Logs that the queues are simulated on for intervals of waits. None:
         `netcosim.runs.queue_intervals.default_resamples`.
-    progress : bool
-        Whether to show progress.
     as_json : bool
         Whether to print the effects as JSON in place of the table (docs/results.md).
 

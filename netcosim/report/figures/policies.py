@@ -39,8 +39,6 @@ def effect_bars(
     ----------
     effects : sequence of Effect
         At least one, of one quantity against one reference, in the order in which parts are shown.
-    colours : mapping, optional
-        Of policies; by default in order of appearance.
     """
     import pandas as pd
 
@@ -86,8 +84,6 @@ def effect_dots(
     ----------
     effects : sequence of Effect
         At least one, in the order in which they are shown, against one reference.
-    colours : mapping, optional
-        Of policies; by default in order of appearance.
     """
     quantities = list(dict.fromkeys(effect.quantity.name for effect in effects))
     policies = list(dict.fromkeys(effect.subject for effect in effects))
@@ -148,12 +144,8 @@ def waits_by_size(
 
     Parameters
     ----------
-    n_nodes : (n,) int
-        That jobs ask for.
     wait_s : mapping of str to (n,) float64
         By policy; nan for jobs that never ran.
-    colours : mapping, optional
-        Of policies; by default in their order.
     """
     nodes = np.asarray(n_nodes)
     paints = colours or policy_colours(list(wait_s))

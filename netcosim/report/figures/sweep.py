@@ -122,13 +122,7 @@ def _moved(cell: Cell, axis: int, at: int) -> Cell:
 
 
 def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
-    """Return a drawing a metric: along one axis, a panel for each combination of the others.
-
-    Parameters
-    ----------
-    along : int
-        Which axis lies at the bottom.
-    """
+    """Return a drawing a metric: along one axis, a panel for each combination of the others."""
     combinations, fixed = _facets(compared, along)
     title = compared.swept.axes[along].title
     if len(combinations) == 1:
@@ -285,13 +279,7 @@ def _forest(axis: Axes, *, shown: _Shown) -> None:
 
 
 def sweep_drawings(compared: Compared, kept: Mapping[str, ArchivedRun]) -> dict[str, list[Drawing]]:
-    """Return all drawings of a sweep's page, by the title of their section.
-
-    Parameters
-    ----------
-    kept : mapping
-        What was kept of some points, by key.
-    """
+    """Return all drawings of a sweep's page, by the title of their section."""
     axes = compared.swept.axes
     found = {BY_REGION: best_drawings(compared)}
     found |= {f"By {axis.title}": curve_drawings(compared, i) for i, axis in enumerate(axes)}

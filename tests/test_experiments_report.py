@@ -37,6 +37,8 @@ from netsim.topologies.registry import make_topology
 from netsim.units import time_scale, title_and_unit
 
 POLICIES = ["simple", "rdn", "rdg", "level-spread"]
+PAINTS = policy_colours(POLICIES)
+TWO = policy_colours(["c", "b", "a"])
 
 
 def texts(figure: Figure) -> list[str]:
@@ -69,8 +71,8 @@ def all_figures() -> dict[str, Figure]:
     x = np.linspace(0, 1e5, 50)
     return {
         "boxes": drawn_on(boxes, pd.DataFrame(rows), "kind", "policy"),
-        "bars": drawn_on(effect_bars, by_part(COMMUNICATION)),
-        "runs": drawn_on(effect_bars, by_part(RUN_TIME)),
+        "bars": drawn_on(effect_bars, by_part(COMMUNICATION), PAINTS),
+        "runs": drawn_on(effect_bars, by_part(RUN_TIME), PAINTS),
         "heat": drawn_on(link_heat_map, machine_of(topology), rng.random(topology.n_links)),
         "gantt": drawn_on(
             gantt,
@@ -87,13 +89,14 @@ def all_figures() -> dict[str, Figure]:
                 *(Effect(p, WAIT, "a", 25.0 * i) for i, p in enumerate("cb")),
                 Effect("b", COMMUNICATION, "a", -10.0, -20.0, 10.0, samples=9),
             ],
+            TWO,
         ),
         "pairs": drawn_on(pair_matrix, ["a", "b"], {("a", "b"): ("-3 %", 1)}),
         "waits": drawn_on(
-            waits_by_size, [1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}
+            waits_by_size, [1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}, TWO
         ),
         "utilisation": drawn_on(
-            over_time, dict.fromkeys(POLICIES, (x, x / 1000.0)), "nodes in use (%)"
+            over_time, dict.fromkeys(POLICIES, (x, x / 1000.0)), "nodes in use (%)", PAINTS
         ),
         "cdf": drawn_on(
             cdf, {p: rng.random(20) for p in POLICIES}, xlabel="time (s)", legend=False
@@ -234,7 +237,7 @@ def test_units_of_axes() -> None:
 
 def test_figures_refuse_what_they_cannot_draw() -> None:
     with pytest.raises(NetcosimError, match="needs x and y of one length"):
-        drawn_on(over_time, {"a": ([0, 1], [1])}, "nodes")
+        drawn_on(over_time, {"a": ([0, 1], [1])}, "nodes", TWO)
 
 
 # The page

@@ -32,6 +32,7 @@ ITEMS = frozenset(
 """Columns that name one thing of one point, such as a job: another repetition has another by that
 name, so such tables are shown as they are."""
 
+LEAST_LETTERS = 8
 LAST = ("speedups", "links", "measured_jobs")
 """Tables that are last and folded, in this order, before all that have `ITEMS`."""
 
@@ -151,10 +152,10 @@ def points_table(
     return pd.DataFrame(rows)
 
 
-def key_length(keys: Sequence[str], least: int = 8) -> int:
-    """Return how many first letters distinguish the keys."""
-    longest = max((len(key) for key in keys), default=least)
-    for length in range(least, longest):
+def key_length(keys: Sequence[str]) -> int:
+    """Return how many first letters distinguish the keys, at least `LEAST_LETTERS`."""
+    longest = max((len(key) for key in keys), default=LEAST_LETTERS)
+    for length in range(LEAST_LETTERS, longest):
         if len({key[:length] for key in keys}) == len(keys):
             return length
     return longest

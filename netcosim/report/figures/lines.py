@@ -31,7 +31,7 @@ def over_time(
     axis: Axes,
     series: Series,
     ylabel: str,
-    colours: Mapping[str, str] | None = None,
+    colours: Mapping[str, str],
     *,
     top: float | None = None,
 ) -> None:
@@ -43,7 +43,6 @@ def over_time(
         Ascending times; a value holds from its time to the next.
     """
     data = _checked(series, ylabel)
-    paints = colours or policy_colours(list(data))
     start = min(x[0] for x, _ in data.values())
     end = max(x[-1] for x, _ in data.values())
     unit_s, unit = time_unit(end - start)
@@ -52,8 +51,8 @@ def over_time(
         axis.plot(
             (times - start) / unit_s,
             means,
-            color=paints[name],
-            linestyle=dash(list(paints).index(name)),
+            color=colours[name],
+            linestyle=dash(list(colours).index(name)),
             linewidth=1.2,
             label=literal(name),
         )

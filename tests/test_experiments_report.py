@@ -28,7 +28,7 @@ from netcosim.report.figures.style import COLOURS, ON_COLOUR, colour, dash, mark
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
-from netcosim.report.table import format_number, table_html
+from netcosim.report.table import aligned, format_number, table_html, text_table
 from netcosim.report.templates import part
 from netcosim.reproduce.figure import claims_drawing, write_files
 from netcosim.reproduce.paper import Analysis, Options, Paper, PaperFigure
@@ -387,6 +387,20 @@ def test_an_interval_is_in_the_column_of_its_value() -> None:
     assert re.findall(r"<td[^>]*>([^<]*)</td>", html) == [
         *("a", "10 (5 to 15)", "1 (0.500 to 1.50)", "b", "20", "2.50 (2 to 3)"),
     ]
+
+
+def test_the_screen_has_the_table_of_the_page() -> None:
+    """14,400 s are 4 h; letters are those of any terminal."""
+    rows = [
+        {"policy": "a", "wait_s": 14400.0, "change_percent": -2.5},
+        {"policy": "longer", "wait_s": None, "change_percent": 0.0},
+    ]
+    assert text_table(rows).splitlines() == [
+        "policy  wait (h)  change (%)",
+        "a              4       -2.50",
+        "longer         -           0",
+    ]
+    assert aligned([["", "a", "b"], ["", "cc", "d"]], left=2) == ["a   b", "cc  d"]
 
 
 def test_of_many_columns_eight_are_shown_and_all_are_folded() -> None:

@@ -153,9 +153,10 @@ def sweep_facts(points: Sequence[StoredPoint], kept: Mapping[str, ArchivedRun]) 
         for name, lines in _config_facts(point.config, kept.get(point.key)):
             found.setdefault(name, {}).update(dict.fromkeys(lines))
     facts: Facts = []
-    for name, lines in found.items():
-        more = len(lines) - MOST_LINES
-        facts.append((name, [*lines][:MOST_LINES] + ([f"and {more:,} more"] if more > 0 else [])))
+    for name, different in found.items():
+        more = len(different) - MOST_LINES
+        end = [f"and {more:,} more"] if more > 0 else []
+        facts.append((name, [*different][:MOST_LINES] + end))
     return facts
 
 

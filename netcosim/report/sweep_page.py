@@ -153,7 +153,7 @@ def stored_comparison(store: Store) -> Compared | None:
 
 def _kept(store: Store, compared: Compared) -> dict[str, ArchivedRun]:
     """Return what was kept of a point of each of some cells, by key."""
-    keys = {cell: key for key, cell in reversed(compared.swept.cells.items())}
+    keys = {cell: key for key, cell in reversed([*compared.swept.cells.items()])}
     some = [keys[cell] for cell in spread(sorted(keys), MOST_PANELS)]
     found = ((key, store.kept(key)) for key in some)
     return {key: kept for key, kept in found if kept is not None}

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 POLICIES = "policies"
 EXPORTED = "; netcosim report --export csv has all"
+CHANGES = "Communication time is the change in percent from"
 _FEW_POINTS, _MOST_TEXTS = 40, 40
 
 
@@ -228,26 +229,28 @@ def _policy_sections(
         for title, drawn in sweep_drawings(compared, kept).items()
     ]
     shown = policies_table(compared)
-    sections.append(long_table("Policies", shown, _relative_to(table.frame), rest=EXPORTED))
+    sections.append(
+        long_table("Policies", shown, _relative_to(table.frame, CHANGES), rest=EXPORTED)
+    )
     if len(compared.policies) > 1:
         best = best_table(compared)
         sections.append(long_table("Best policy, point by point", best, rest=EXPORTED, folded=True))
     return sections
 
 
-def _relative_to(frame: pd.DataFrame) -> str:
+def _relative_to(frame: pd.DataFrame, what: str = "Ratios are relative to") -> str:
     """Describe what the table's ratios are relative to, as a sentence."""
     if "relative_to" not in frame.columns:
         return ""
     named = list(dict.fromkeys(map(str, frame["relative_to"])))
     text = (
-        f"Ratios are relative to {named[0]}."
+        f"{what} {named[0]}."
         if len(named) == 1
-        else f"Ratios are relative to {len(named)} references, listed in the exported table."
+        else f"{what} {len(named)} references, listed in the exported table."
     )
     if any(name.endswith("at the same point") for name in named):
         text += (
-            " Each point then has a separate reference, whose ratios are 1 at every point by "
+            " Each point then has a separate reference, which does not change at any point by "
             "construction and whose jobs run as logged if run times are measured; a section "
             "[reference] in the config names one for all points."
         )

@@ -88,7 +88,7 @@ def policies_table(compared: Compared) -> pd.DataFrame:
             row: dict[str, object] = {**_place(compared, cell), "policy": policy}
             for metric, scale in scales.items():
                 if policy in at[metric]:
-                    found = Interval(*(scale.factor * x for x in at[metric][policy].interval))
+                    found = Interval(*map(scale.of, at[metric][policy].interval))
                     row[head := _head(metric, scale.unit)] = found.value
                     row |= interval_columns(head, found) if found.low < found.high else {}
             samples = [len(own[policy].samples) for own in at.values() if policy in own]

@@ -54,17 +54,23 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Scale:
-    """How a metric is shown: what its numbers are multiplied by, and its axis label."""
+    """How a metric is shown: its axis label, and what its numbers are multiplied by."""
 
     factor: float
     label: str
     unit: str
+    zero: float = 0.0
+    """What is drawn as 0."""
+
+    def of(self, value: float) -> float:
+        """Return a number as it is shown."""
+        return self.factor * (value - self.zero)
 
 
 def scale_of(compared: Compared, metric: Quantity) -> Scale:
     """Return the unit that all panels of a metric are drawn in."""
     if metric.is_ratio:
-        return Scale(1.0, f"{metric.name} (reference = 1)", "")
+        return Scale(100.0, metric.label("the reference"), "%", 1.0)
     if metric.unit == "%":
         return Scale(100.0, metric.label(), "%")
     if metric.unit == "s":
@@ -88,12 +94,12 @@ class _Shown:
     def interval(self, cell: Cell, policy: str) -> tuple[float, ...] | None:
         """Return value, low and high end of a policy at a cell."""
         found = self.compared.estimates.get((self.metric.column, cell, policy))
-        return None if found is None else tuple(self.scale.factor * x for x in found.interval)
+        return None if found is None else tuple(map(self.scale.of, found.interval))
 
     def samples(self, cell: Cell, policy: str) -> list[float]:
         """Return the repetitions of a policy at a cell."""
         found = self.compared.estimates[self.metric.column, cell, policy]
-        return [self.scale.factor * x for x in found.samples.values()]
+        return [*map(self.scale.of, found.samples.values())]
 
     def along(self, axis: int, cell: Cell, policy: str) -> list[tuple[float, ...]]:
         """Return position on an axis, value, low and high end of a policy at all its cells."""
@@ -104,12 +110,11 @@ class _Shown:
     def limits(self, most: float = 0.6) -> tuple[float, float]:
         """Return limits with all values, and intervals ending within ``most`` of their span."""
         all_of = [estimate.interval for estimate in self.compared.of(self.metric)]
-        values = self.scale.factor * np.array([i.value for i in all_of])
+        values = np.array([self.scale.of(i.value) for i in all_of])
         low, high = float(values.min()), float(values.max())
         room = max(high - low, 0.05 * max(abs(high), abs(low)), 1e-12)
-        ends = self.scale.factor * np.array(
-            [end for i in all_of for end in i[1:] if math.isfinite(end)]
-        )
+        known = [end for i in all_of for end in i[1:] if math.isfinite(end)]
+        ends = np.array([*map(self.scale.of, known)])
         inside = ends[(ends >= low - most * room) & (ends <= high + most * room)]
         low, high = min([low, *inside]), max([high, *inside])
         bottom = low - 0.12 * room
@@ -195,7 +200,7 @@ def _curves(axis: Axes, *, shown: _Shown, along: int, cell: Cell) -> None:
     _bottom(axis, swept)
     axis.set_ylim(*shown.limits())
     if shown.metric.is_ratio:
-        axis.axhline(1.0, color=SOFT, linewidth=0.8)
+        axis.axhline(0.0, color=SOFT, linewidth=0.8)
     for i, (policy, paint) in enumerate(policy_colours(compared.policies).items()):
         points = shown.along(along, cell, policy)
         if not points:
@@ -272,7 +277,7 @@ def _forest(axis: Axes, *, shown: _Shown) -> None:
         axis.plot(samples, [i] * len(samples), ".", color=paint, alpha=0.45, ms=4)
         axis.plot([value], [i], marker(i), color=paint, ms=6)
     if shown.metric.is_ratio:
-        axis.axvline(1.0, color=SOFT, linewidth=0.8)
+        axis.axvline(0.0, color=SOFT, linewidth=0.8)
     axis.set(xlim=shown.limits(2.0), ylim=(len(policies) - 0.5, -0.5))
     axis.set_yticks(range(len(policies)), [literal(p, _MOST_LETTERS) for p in policies])
     axis.set_xlabel(shown.scale.label, fontsize=8)

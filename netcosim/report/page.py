@@ -194,7 +194,7 @@ def _drawn(anchor: str, section: Section) -> list[Markup]:
     shown = [
         part(
             "panels",
-            drawing.title if len(groups) > 1 else "",
+            drawing.title if len(section.drawings) > 1 else "",
             drawing.caption,
             drawing.size_in[0],
             _panels(anchor, drawing, section),

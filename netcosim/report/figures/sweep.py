@@ -70,7 +70,7 @@ class Scale:
 def scale_of(compared: Compared, metric: Quantity) -> Scale:
     """Return the unit that all panels of a metric are drawn in."""
     if metric.is_ratio:
-        return Scale(100.0, metric.label("the reference"), "%", 1.0)
+        return Scale(100.0, f"{metric.name}, change (%)", "%", 1.0)
     if metric.unit == "%":
         return Scale(100.0, metric.label(), "%")
     if metric.unit == "s":
@@ -325,7 +325,10 @@ def pair_drawings(compared: Compared) -> list[Drawing]:
         else f"At how many of {len(cells)} settings the row, and the column, is significantly "
         "better; where there is no interval, the median change of the row from the column."
     )
-    caption = f"{what} Blue: the row is better; orange: the column is; grey: neither."
+    caption = (
+        f"{what} Blue: the row is better; orange: the column is; grey: neither. Each interval is "
+        "at 95 %: of 20 pairs that do not differ, one appears to."
+    )
     size = (3.9, 1.1 + 0.4 * len(names))
     return [Drawing("pairs", PAIRS, panels, caption, size, legend=False, lines="")]
 

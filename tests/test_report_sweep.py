@@ -369,13 +369,13 @@ def test_policies_come_first_and_what_names_things_last(page: str) -> None:
         *("Best policy by region", "By load", "By routing", "Who waits", "Policies"),
         *("Best policy, point by point", "Points"),
     ]
-    assert found[7:10] == ["speedups", "links", "measured jobs"]
+    assert found[7:10] == ["Speedups", "Links by kind", "Measured jobs"]
     lead = page[page.index('class="recommendation"') : page.index("Best policy by region</h2>")]
     words = re.sub(r"<[^>]+>", "", lead)
     assert "12 points over load (0.7, 1.4) and routing (minimal, valiant), 3 repetitions" in words
     assert "communication time" in words
     assert "dragonfly(p=2, a=2, h=2, g=5): 20 nodes, routing minimal." in words
-    for name in ("speedups", "links", "measured-jobs"):
+    for name in ("speedups", "links-by-kind", "measured-jobs"):
         assert f'<section id="{name}" class="folded">' in page
 
 
@@ -449,7 +449,7 @@ def test_stores_without_policies_have_a_page_of_tables(tmp_path: Path) -> None:
         store_page, failed = sweep_page(store)
         assert stored_drawings(store) == []
     assert failed == 1
-    assert titles(store_page)[:4] == ["Failed points", "mean", "slowdowns", "Points"]
+    assert titles(store_page)[:4] == ["Failed points", "Mean", "Slowdowns", "Points"]
     assert "no table of policies" in re.sub(r"<[^>]+>", "", store_page)
     assert "no &lt;b&gt;room&lt;/b&gt;" in store_page
 
@@ -473,7 +473,7 @@ def test_names_from_a_file_stay_text(tmp_path: Path) -> None:
 def test_policies_without_a_number_are_a_table(tmp_path: Path) -> None:
     put(tmp_path / "p.db", {"0": ({"i": 1}, {"policies": [{"policy": "a", "told": "x"}]})})
     with Store(tmp_path / "p.db", "read") as store:
-        assert "policies" in titles(sweep_page(store)[0])
+        assert "Policies" in titles(sweep_page(store)[0])
 
 
 def test_an_unknown_format_is_refused(sweep_file: Path, tmp_path: Path) -> None:

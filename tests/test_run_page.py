@@ -108,7 +108,7 @@ def test_the_answer_comes_first_then_its_setup(page: str) -> None:
         "Links",
         "Machine and queue over time",
         "Who waits",
-        "bins",
+        "Bins",
         "Links by kind",
         "Measured jobs",
         "Intervals of the queue",

@@ -200,10 +200,15 @@ def _as_change(row: Mapping[str, object], label: str) -> dict[str, object]:
 
 
 def _folded(name: str, rows: Rows) -> Section:
-    title, text = FOLDED.get(name, (name.replace("_", " "), ""))
-    if not text and name in OBSERVABLES:
-        text = f"{OBSERVABLES[name].description}."
+    title, text = heading_of(name)
     return long_table(title, rows, text, folded=True)
+
+
+def heading_of(table: str) -> tuple[str, str]:
+    """Return the title and the text of a table."""
+    title = table.replace("_", " ")
+    text = f"{OBSERVABLES[table].description}." if table in OBSERVABLES else ""
+    return (REPORTS | FOLDED).get(table, (f"{title[:1].upper()}{title[1:]}", text))
 
 
 SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)

@@ -28,6 +28,7 @@ from netcosim.report.figures.sweep import (
 )
 from netcosim.report.page import HATCHED, PALE, Section, long_table, render_page
 from netcosim.report.recommendation import Recommendation
+from netcosim.report.run_page import heading_of
 from netcosim.report.sweep_tables import (
     ITEMS,
     LAST,
@@ -284,10 +285,11 @@ def _in_order(tables: Iterable[_Table]) -> list[_Table]:
 
 def _table_section(table: _Table) -> Section:
     frame, how = averaged(table.frame, table.parameters)
-    text = " ".join(filter(None, (how, _relative_to(frame))))
+    title, text = heading_of(table.name)
+    text = " ".join(filter(None, (" ".join(text.split()), how, _relative_to(frame))))
     folded = table.name in LAST or table.has_items
     spelt = frame.rename(columns=lambda c: str(c).replace("machine.parameters.", "machine."))
-    return long_table(table.name.replace("_", " "), spelt, text, rest=EXPORTED, folded=folded)
+    return long_table(title, spelt, text, rest=EXPORTED, folded=folded)
 
 
 def _seed(point: StoredPoint) -> str:

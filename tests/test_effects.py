@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ from netcosim.gain.sentences import lines_of
 from netcosim.gain.sentences import recommend as recommend_isolation
 from netcosim.judge.verdict import details, paired_effects
 from netcosim.judge.verdict import recommend as recommend_policy
-from netcosim.report.compared import METRICS, Estimate, change
+from netcosim.report.compared import Estimate, change
 from netcosim.report.effect import (
     ACCEPTED,
     COMMUNICATION,
     MAKESPAN,
+    METRICS,
     RUN_TIME,
     SLOWDOWN,
     TURNAROUND,
@@ -36,6 +38,7 @@ from netcosim.report.effect import (
     Effect,
     Quantity,
     best,
+    between,
     change_of,
     contrary,
     counted,
@@ -48,7 +51,7 @@ from netcosim.report.effect import (
     use,
 )
 from netcosim.report.figures.run import run_drawings
-from netcosim.report.figures.sweep import scale_of
+from netcosim.report.figures.sweep import pair_drawings, scale_of
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.verdict import effects_of, findings, part_effects, run_recommendation
 from netsim.errors import NetcosimError
@@ -168,6 +171,23 @@ def test_equal_samples_are_one() -> None:
     assert distinct([1.0, 1.0, 1.0]) == 1
     assert distinct([(1.0, 2.0), (1.0, 2.1), (1.0, 2.0)]) == 2
     assert distinct([]) == 0
+
+
+def test_two_changes_from_one_reference_give_the_change_between_them() -> None:
+    """0.8 of it (0.7 to 0.9) over 1.25 (1.0 to 1.5): 0.64, from 0.7 / 1.5 to 0.9 / 1.0."""
+    less, more = effect(-20.0, -30.0, -10.0), replace(effect(25.0, 0.0, 50.0), subject="c")
+    found = between(less, more)
+    assert (found.subject, found.against) == ("b", "c")
+    assert (found.value, found.low, found.high) == pytest.approx((-36, 100 * (0.7 / 1.5 - 1), -10))
+    # from the reference: 1 / 0.8, between 1 / 0.9 and 1 / 0.7
+    back = between(None, less)
+    assert (back.subject, back.against) == ("a", "b")
+    assert (back.value, back.low, back.high) == pytest.approx(
+        (25, 100 / 0.9 - 100, 100 / 0.7 - 100)
+    )
+    same = between(less, None)
+    assert (same.against, same.value, same.low) == ("a", pytest.approx(-20), pytest.approx(-30))
+    assert math.isnan(between(less, effect(-100.0, samples=1)).value)
 
 
 def test_parts_that_differ_are_named() -> None:
@@ -493,7 +513,7 @@ def generated_workloads(rng: np.random.Generator) -> Interval:
         Estimate(t_interval(x), "repetitions", {(k,): float(v) for k, v in enumerate(x)})
         for x in (noise * wait_s, wait_s)
     ]
-    found = change(METRICS[1], "b", both[0], "a", both[1])
+    found = change(WAIT, "b", both[0], "a", both[1])
     return Interval(found.value, found.low, found.high)
 
 
@@ -516,4 +536,39 @@ def test_what_a_sweep_draws_has_the_name_of_the_quantity() -> None:
     )
     assert len(found.metrics) == len(METRICS)
     for metric in found.metrics:
-        assert metric.quantity.name in scale_of(found, metric).label
+        assert metric.name in scale_of(found, metric).label
+
+
+def test_every_pair_of_a_run_is_drawn_with_its_change() -> None:
+    """0.5 and 2 of the reference: a fourth of each other, and the sure ones are coloured."""
+    tables = run_tables([(0.5, 0.1), (2.0, 0.1)], [])
+    _, pairs = run_drawings(tables, None)["policies"]
+    words = next(panel.words for panel in pairs.panels if panel.title == "communication time")
+    assert "p0 against p1: -75 %" in words
+    assert "p1 against p0: +300 %" in words
+    assert "rdn against p0: +100 %" in words
+    from matplotlib.patches import Rectangle
+
+    patches = pairs.figure(0).axes[0].patches
+    colours = {p.get_xy(): p.get_facecolor() for p in patches if isinstance(p, Rectangle)}
+    assert len(colours) == 6
+    # rows rdn, p0, p1 from above; p0 beats both, p1 loses to both
+    won, lost = colours[(1.52, 0.54)], colours[(0.52, 1.54)]
+    assert colours[(-0.48, 0.54)] == won != lost == colours[(0.52, -0.46)]
+
+
+def three(point: Any, policy: str) -> dict[str, object]:
+    seed = point["run.seed"]
+    return {"mean_wait_s": {"a": 50.0, "b": 100.0 + seed, "c": 100.0 + 2 * seed}[policy]}
+
+
+def test_pairs_of_a_sweep_are_counted_over_its_settings() -> None:
+    axes = {"load": [1, 2], "run.seed": [1, 2, 3, 4, 5]}
+    [drawing] = pair_drawings(compared(policies_frame(axes, ["a", "b", "c"], three), list(axes)))
+    [panel] = drawing.panels
+    assert "a against b: 2 : 0; a against c: 2 : 0; b against a: 0 : 2" in panel.words
+    few = {"load": [1, 2], "run.seed": [1, 2]}
+    [drawing] = pair_drawings(compared(policies_frame(few, ["a", "b", "c"], three), list(few)))
+    assert "a against b: -51 %" in drawing.panels[0].words
+    two = policies_frame(few, ["a", "b"], three)
+    assert pair_drawings(compared(two, list(few))) == []

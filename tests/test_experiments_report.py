@@ -20,22 +20,25 @@ from netcosim.archive.extract import machine_of
 from netcosim.report.effect import COMMUNICATION, RUN_TIME, WAIT, Effect, Quantity
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
-from netcosim.report.figures.machine import gantt, link_heat_map, link_matrix
+from netcosim.report.figures.machine import gantt, link_heat_map, link_matrix, load_drawings
 from netcosim.report.figures.panels import FIVE, boxes
 from netcosim.report.figures.policies import effect_bars, effect_dots, pair_matrix, waits_by_size
+from netcosim.report.figures.run import wait_shares
 from netcosim.report.figures.style import COLOURS, ON_COLOUR, colour, dash, marker, policy_colours
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.svg import css_colour, figure_html
-from netcosim.report.table import format_number, table_html
+from netcosim.report.table import aligned, format_number, table_html, text_table
 from netcosim.report.templates import part
-from netcosim.reproduce.figure import write_files
+from netcosim.reproduce.figure import claims_drawing, write_files
 from netcosim.reproduce.paper import Analysis, Options, Paper, PaperFigure
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale, title_and_unit
 
 POLICIES = ["simple", "rdn", "rdg", "level-spread"]
+PAINTS = policy_colours(POLICIES)
+TWO = policy_colours(["c", "b", "a"])
 
 
 def texts(figure: Figure) -> list[str]:
@@ -68,8 +71,8 @@ def all_figures() -> dict[str, Figure]:
     x = np.linspace(0, 1e5, 50)
     return {
         "boxes": drawn_on(boxes, pd.DataFrame(rows), "kind", "policy"),
-        "bars": drawn_on(effect_bars, by_part(COMMUNICATION)),
-        "runs": drawn_on(effect_bars, by_part(RUN_TIME)),
+        "bars": drawn_on(effect_bars, by_part(COMMUNICATION), PAINTS),
+        "runs": drawn_on(effect_bars, by_part(RUN_TIME), PAINTS),
         "heat": drawn_on(link_heat_map, machine_of(topology), rng.random(topology.n_links)),
         "gantt": drawn_on(
             gantt,
@@ -86,13 +89,14 @@ def all_figures() -> dict[str, Figure]:
                 *(Effect(p, WAIT, "a", 25.0 * i) for i, p in enumerate("cb")),
                 Effect("b", COMMUNICATION, "a", -10.0, -20.0, 10.0, samples=9),
             ],
+            TWO,
         ),
         "pairs": drawn_on(pair_matrix, ["a", "b"], {("a", "b"): ("-3 %", 1)}),
         "waits": drawn_on(
-            waits_by_size, [1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}
+            waits_by_size, [1, 4, 4, 5000], {"a": [0, 60, 120, np.nan], "b": [0, 30, 30, 9]}, TWO
         ),
         "utilisation": drawn_on(
-            over_time, dict.fromkeys(POLICIES, (x, x / 1000.0)), "nodes in use (%)"
+            over_time, dict.fromkeys(POLICIES, (x, x / 1000.0)), "nodes in use (%)", PAINTS
         ),
         "cdf": drawn_on(
             cdf, {p: rng.random(20) for p in POLICIES}, xlabel="time (s)", legend=False
@@ -175,6 +179,45 @@ def test_link_matrix_places_every_link() -> None:
     assert np.nanmax(small) == topology.n_links - 1
 
 
+def test_loads_of_links_are_maps_and_shares() -> None:
+    topology = make_topology("dragonfly", {"p": 2, "a": 4, "g": 5})
+    own = topology.n_links - 2 * topology.n_nodes
+    # 100 % at nodes' own links, which are left out; 0, 1, ... between routers
+    busy = np.concatenate([np.full(2 * topology.n_nodes, 100.0), np.arange(own)])
+    load, shares = load_drawings(machine_of(topology), {"minimal": busy})
+    assert (load.name, shares.name) == ("load-minimal", "link-loads")
+    [line] = shares.draw().axes[0].get_lines()
+    x, y = line.get_data()
+    assert (min(x), max(x), max(y)) == (0, own - 1, 100)
+    assert load_drawings(machine_of(topology), {}) == []
+
+
+def test_short_waits_are_at_the_left_end() -> None:
+    figure = drawn_on(wait_shares, {"a": np.array([0.0, 0.5, 3600.0, 7200.0, np.nan])}, {"a": "k"})
+    [axis] = figure.axes
+    x, y = axis.get_lines()[0].get_data()
+    assert axis.get_xlabel() == "wait (hours; less than 1 s at the left)"
+    assert list(x) == pytest.approx([1 / 3600, 1 / 3600, 1 / 3600, 1.0, 2.0])
+    assert list(y) == [0, 25, 50, 75, 100]
+
+
+def test_claims_are_drawn_over_the_papers_values() -> None:
+    """12 (9 to 16) of 15, 5 of a range of 2 to 4; what a paper does not print is left out."""
+    columns = ("claim", "condition", "paper", "paper_high", "simulated", "low", "high", "verdict")
+    rows = [
+        ("a", "ugal-l", 15.0, None, 12.0, 9.0, 16.0, "holds"),
+        ("b", "", 2.0, 4.0, 5.0, None, None, "differs"),
+        ("c", "", None, None, 0.56, None, None, "holds"),
+    ]
+    [drawing] = claims_drawing(pd.DataFrame(rows, columns=list(columns)))
+    [axis] = drawing.draw().axes
+    assert [t.get_text() for t in axis.get_yticklabels()] == ["a, ugal-l", "b"]
+    dots = [line for line in axis.get_lines() if line.get_marker() == "o"]
+    assert [list(dot.get_xdata()) for dot in dots] == [[0.8], [2.5]]
+    assert [dot.get_color() for dot in dots] == [colour(0), colour(1)]
+    assert claims_drawing(pd.DataFrame(rows[2:], columns=list(columns))) == []
+
+
 def test_running_mean_keeps_the_area() -> None:
     x = np.array([0.0, 1.0, 3.0, 4.0])
     y = np.array([1.0, 0.0, 1.0, 0.0])
@@ -194,7 +237,7 @@ def test_units_of_axes() -> None:
 
 def test_figures_refuse_what_they_cannot_draw() -> None:
     with pytest.raises(NetcosimError, match="needs x and y of one length"):
-        drawn_on(over_time, {"a": ([0, 1], [1])}, "nodes")
+        drawn_on(over_time, {"a": ([0, 1], [1])}, "nodes", TWO)
 
 
 # The page
@@ -344,6 +387,20 @@ def test_an_interval_is_in_the_column_of_its_value() -> None:
     assert re.findall(r"<td[^>]*>([^<]*)</td>", html) == [
         *("a", "10 (5 to 15)", "1 (0.500 to 1.50)", "b", "20", "2.50 (2 to 3)"),
     ]
+
+
+def test_the_screen_has_the_table_of_the_page() -> None:
+    """14,400 s are 4 h; letters are those of any terminal."""
+    rows = [
+        {"policy": "a", "wait_s": 14400.0, "change_percent": -2.5},
+        {"policy": "longer", "wait_s": None, "change_percent": 0.0},
+    ]
+    assert text_table(rows).splitlines() == [
+        "policy  wait (h)  change (%)",
+        "a              4       -2.50",
+        "longer         -           0",
+    ]
+    assert aligned([["", "a", "b"], ["", "cc", "d"]], left=2) == ["a   b", "cc  d"]
 
 
 def test_of_many_columns_eight_are_shown_and_all_are_folded() -> None:

@@ -13,8 +13,8 @@ from queue_helpers import make_workload
 from sweep_frames import compared, policies_frame
 
 import netcosim as nc
-from netcosim.report.compared import METRICS, Compared, change, compare
-from netcosim.report.effect import distinct
+from netcosim.report.compared import Compared, change, compare
+from netcosim.report.effect import WAIT, distinct
 from netcosim.report.sweep_verdict import SAME_LOG, recommend
 from netcosim.report.swept import swept
 from netcosim.report.verdict import OTHER_BLOCKS, OTHER_JOBS
@@ -22,8 +22,6 @@ from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from queuesim.statistics import t_quantile
 from workloads.drawn import drawn_log, rotated
-
-WAIT = METRICS[1]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import html
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from netcosim.archive.extract import archive_of
 from netcosim.archive.serialize import serialize
 from netcosim.cli import command_names, main
 from netcosim.config.load import config_from, load_config
-from netcosim.report.about import ABOUT
+from netcosim.report.about import ABOUT, WARNING, about_rows
 from netcosim.report.figures.run import busy_nodes, run_drawings, slowdowns, waiting_jobs
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.run_page import NO_ARCHIVE, stored_run_page
@@ -107,7 +108,7 @@ def test_the_answer_comes_first_then_its_setup(page: str) -> None:
         "Links",
         "Machine and queue over time",
         "Who waits",
-        "bins",
+        "Bins",
         "Links by kind",
         "Measured jobs",
         "Intervals of the queue",
@@ -193,8 +194,6 @@ def matplotlib_hex(colour: Any) -> str:
 
 
 def test_names_of_a_file_from_anywhere_stay_text(out: Path, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     tables, kept, config = stored(out / "results.db")
     named = {
         name: [
@@ -284,6 +283,17 @@ def test_without_packets_the_page_is_silent_on_communication(tmp_path: Path) -> 
     assert "Explore" in titles(page)
 
 
+@pytest.mark.parametrize(("text", "warned"), [(CONFIG, True), (QUEUE_ALONE, False)])
+def test_buffers_are_warned_of_where_packets_are_sent(
+    tmp_path: Path, text: str, warned: bool
+) -> None:
+    (tmp_path / "c.toml").write_text(text.replace("snapshots = 4", "snapshots = 1"))
+    result = run_cosim(load_config(tmp_path / "c.toml"))
+    slow = replace(result.machine.packets, router_latency_s=5e-5)
+    rows = about_rows(replace(result, machine=replace(result.machine, packets=slow)), "A", "")
+    assert any(row["what"] == WARNING and "buffer" in str(row["text"]) for row in rows) is warned
+
+
 def test_commands_that_are_told_exist(page: str) -> None:
     told = re.findall(r"(?:<pre>|\n)netcosim (\w+) ", page)
     assert len(told) >= 7
@@ -313,8 +323,6 @@ def test_what_is_drawn_of_a_schedule_is_what_the_queue_says(tmp_path: Path) -> N
 
 
 def test_short_jobs_count_as_ten_seconds(out: Path) -> None:
-    from dataclasses import replace
-
     schedule = stored(out / "results.db")[1].schedules["rdn"]
     start = np.full(len(schedule.start_s), np.nan)
     start[:3] = 9.0, 19.0, 0.0

@@ -197,20 +197,16 @@ class ClaimBuilder:
         rule = f"the whole interval below {bound:g}"
         return self.holds(what, found.high < bound, rule, found, paper=paper)
 
-    def surely_above(
-        self, what: str, found: Interval, bound: float, *, paper: float | None = None
-    ) -> Claim:
+    def surely_above(self, what: str, found: Interval, bound: float) -> Claim:
         """Check that the interval is entirely above a bound."""
         rule = f"the whole interval above {bound:g}"
-        return self.holds(what, found.low > bound, rule, found, paper=paper)
+        return self.holds(what, found.low > bound, rule, found)
 
-    def ordered(
-        self, what: str, ascending: Mapping[str, float], found: Maybe = None, *, paper: Maybe = None
-    ) -> Claim:
+    def ordered(self, what: str, ascending: Mapping[str, float], found: Maybe = None) -> Claim:
         """Check that named values are strictly ascending in the given order."""
         rule = " < ".join(ascending)
         holds = all(a < b for a, b in pairwise(ascending.values()))
-        return self.holds(what, holds, rule, found, paper=paper)
+        return self.holds(what, holds, rule, found)
 
     def everywhere(
         self, what: str, held: Sequence[bool], parts: str = "panels", *, note: str = ""

@@ -16,7 +16,7 @@ not computed again.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,6 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
 def lines_of(paper: str, done: Reproduction) -> list[str]:
     """Return which claims hold under which reading, the claims as a table, and the files."""
+    from netcosim.report.table import aligned
     from netcosim.reproduce.readings import side_by_side, which_fits
 
     claims = side_by_side(done.analysis.claims, done.figure.readings)
@@ -153,22 +154,11 @@ def lines_of(paper: str, done: Reproduction) -> list[str]:
                 else [_with_ends(row_of_reading), row_of_reading["verdict"]]
             )
         table.append(row)
-    lines += [f"  {line}" for line in _aligned(table) if claims]
+    lines += [f"  {line}" for line in aligned(table, left=len(head)) if claims]
     lines += [f"  {note}" for note in done.analysis.notes]
     lines += [f"  failed: {key[:12]}: {error}" for key, error in done.failed]
     lines += [f"  wrote {path}" for path in done.files]
     return lines
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines with columns of one width; columns without any text are left out."""
-    columns = [column for column in zip(*table, strict=True) if any(column)]
-    widths = [max(map(len, column)) for column in columns]
-    rows = zip(*columns, strict=True)
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def _range(row: Mapping[str, object], low: str, high: str) -> str:

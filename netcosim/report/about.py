@@ -28,15 +28,7 @@ TITLE, CONFIG, MACHINE, JOBS, MEASURED, REFERENCE, WARNING, NOTE = (
 
 
 def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
-    """Describe a run: machine, jobs, what was measured, notes and warnings.
-
-    Parameters
-    ----------
-    title : str
-        Of its page.
-    config_text : str
-        As the user wrote it.
-    """
+    """Describe a run: machine, jobs, what was measured, notes and warnings."""
     topology = result.machine.topology
     rows: list[tuple[str, str]] = [
         (TITLE, title),
@@ -161,9 +153,10 @@ def sweep_facts(points: Sequence[StoredPoint], kept: Mapping[str, ArchivedRun]) 
         for name, lines in _config_facts(point.config, kept.get(point.key)):
             found.setdefault(name, {}).update(dict.fromkeys(lines))
     facts: Facts = []
-    for name, lines in found.items():
-        more = len(lines) - MOST_LINES
-        facts.append((name, [*lines][:MOST_LINES] + ([f"and {more:,} more"] if more > 0 else [])))
+    for name, different in found.items():
+        more = len(different) - MOST_LINES
+        end = [f"and {more:,} more"] if more > 0 else []
+        facts.append((name, [*different][:MOST_LINES] + end))
     return facts
 
 

@@ -15,17 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from netcosim.report.effect import (
-    COMMUNICATION,
-    MAKESPAN,
-    SLOWDOWN,
-    TURNAROUND,
-    UTILISATION,
-    WAIT,
-    Effect,
-    Quantity,
-    distinct,
-)
+from netcosim.report.effect import METRICS, Effect, Quantity, distinct
 from netcosim.report.swept import Cell, Repetition, Swept
 from queuesim.statistics import LEAST_SAMPLES, Interval, interval_of_redrawn, t_interval
 from workloads.drawn import LEAST_BLOCKS
@@ -36,49 +26,6 @@ if TYPE_CHECKING:
 Method = Literal["repetitions", "blocks", "measurement", "none"]
 State = Literal["significant", "not significant", "no interval", "alone"]
 """One is best; intervals overlap; no intervals, so the least value alone is known; one policy."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A number that policies are compared by."""
-
-    column: str
-    """Of the table of policies."""
-    title: str
-    quantity: Quantity
-    unit: Literal["ratio", "time", "percent", "number"]
-    ends: tuple[str, ...] = ()
-    """Columns of the measurement's own interval, or none."""
-    possible: tuple[float, float] = (0.0, math.inf)
-    """The least and the most that its mean can be."""
-
-    @property
-    def most_wins(self) -> bool:
-        """Whether more is better."""
-        return self.quantity.more_is_better
-
-    @property
-    def sign(self) -> float:
-        """1 where less is better, else -1."""
-        return -1.0 if self.most_wins else 1.0
-
-
-METRICS = (
-    Metric(
-        "communication_ratio",
-        "Communication time",
-        COMMUNICATION,
-        "ratio",
-        ends=("communication_ratio_low", "communication_ratio_high"),
-    ),
-    Metric("mean_wait_s", "Wait", WAIT, "time"),
-    Metric("mean_turnaround_s", "Turnaround", TURNAROUND, "time"),
-    Metric(
-        "mean_bounded_slowdown", "Bounded slowdown", SLOWDOWN, "number", possible=(1.0, math.inf)
-    ),
-    Metric("utilisation", "Utilisation", UTILISATION, "percent", possible=(0.0, 1.0)),
-    Metric("makespan_s", "Makespan", MAKESPAN, "time"),
-)
 
 
 @dataclass(frozen=True)
@@ -113,7 +60,7 @@ class Compared:
     swept: Swept
     policies: tuple[str, ...]
     """In the config's order."""
-    metrics: tuple[Metric, ...]
+    metrics: tuple[Quantity, ...]
     """Those that the table has numbers for."""
     estimates: Mapping[tuple[str, Cell, str], Estimate]
     """Mapping of (column, cell, policy) to Estimate."""
@@ -126,16 +73,16 @@ class Compared:
         """Return every cell that has a point, in order."""
         return sorted({cell for _, cell, _ in self.estimates})
 
-    def at(self, metric: Metric, cell: Cell) -> dict[str, Estimate]:
+    def at(self, metric: Quantity, cell: Cell) -> dict[str, Estimate]:
         """Return the policies' estimates at a cell, without those that have none."""
         found = {p: self.estimates.get((metric.column, cell, p)) for p in self.policies}
         return {policy: estimate for policy, estimate in found.items() if estimate is not None}
 
-    def of(self, metric: Metric) -> list[Estimate]:
+    def of(self, metric: Quantity) -> list[Estimate]:
         """Return all estimates of a metric."""
         return [e for (column, _, _), e in self.estimates.items() if column == metric.column]
 
-    def change(self, metric: Metric, cell: Cell, policy: str, against: str) -> Effect | None:
+    def change(self, metric: Quantity, cell: Cell, policy: str, against: str) -> Effect | None:
         """Return a policy's change from another one there; None where one has no value."""
         at = self.at(metric, cell)
         if policy not in at or against not in at:
@@ -145,7 +92,7 @@ class Compared:
         found = replace(effect, part=f"at {where}" if where else "")
         return found if math.isfinite(found.value) else None
 
-    def best(self, metric: Metric, cell: Cell) -> Best | None:
+    def best(self, metric: Quantity, cell: Cell) -> Best | None:
         """Return which policy is best there; None where no policy has a value."""
         return best_of(metric, self.at(metric, cell))
 
@@ -213,7 +160,7 @@ def _sampled(config: Mapping[str, object]) -> _Sampled:
 
 
 def _values(
-    found: Mapping[str, Mapping[str, object]], metrics: Sequence[Metric]
+    found: Mapping[str, Mapping[str, object]], metrics: Sequence[Quantity]
 ) -> dict[tuple[str, str], float]:
     """Return the values of a point by metric and policy."""
     return {
@@ -224,10 +171,10 @@ def _values(
     }
 
 
-def _own(row: Mapping[str, object], metric: Metric) -> tuple[float, float] | None:
+def _own(row: Mapping[str, object], metric: Quantity) -> tuple[float, float] | None:
     """Return the measurement's own interval of a metric, if a row has one."""
-    ends = [row.get(end) for end in metric.ends]
-    if not ends or not all(map(_finite, ends)):
+    ends = [row.get(f"{metric.column}_{end}") for end in ("low", "high")]
+    if not all(map(_finite, ends)):
         return None
     low, high = (float(str(end)) for end in ends)
     return low, high
@@ -236,7 +183,7 @@ def _own(row: Mapping[str, object], metric: Metric) -> tuple[float, float] | Non
 def _estimate(
     samples: Mapping[Repetition, float],
     own: tuple[float, float] | None,
-    metric: Metric,
+    metric: Quantity,
     redrawn: frozenset[Repetition],
     snapshots: int,
 ) -> Estimate:
@@ -256,7 +203,7 @@ def _estimate(
     return Estimate(found.within(*metric.possible), method, samples, redrawn, snapshots)
 
 
-def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
+def best_of(metric: Quantity, found: Mapping[str, Estimate]) -> Best | None:
     """Return which of some policies is best, and whether it is significantly so."""
     if not found:
         return None
@@ -275,7 +222,7 @@ def best_of(metric: Metric, found: Mapping[str, Estimate]) -> Best | None:
 
 
 def change(
-    metric: Metric, policy: str, mine: Estimate, against: str, reference: Estimate
+    metric: Quantity, policy: str, mine: Estimate, against: str, reference: Estimate
 ) -> Effect:
     """Return a policy's change of a metric from another policy's.
 
@@ -311,7 +258,7 @@ def change(
     return Effect.of_ratio(
         ratio,
         subject=policy,
-        quantity=metric.quantity,
+        quantity=metric,
         against=against,
         sample=sample,
         samples=samples,

@@ -34,6 +34,25 @@ class Quantity:
     less: str = "shortens"
     more: str = "lengthens"
     more_is_better: bool = False
+    column: str = ""
+    """Of the table of policies."""
+    possible: tuple[float, float] = (0.0, math.inf)
+    """The least and the most that its mean can be, as the table has it."""
+
+    @property
+    def title(self) -> str:
+        """The name as a heading."""
+        return self.name.removeprefix("mean ").capitalize()
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the table of policies has it relative to a reference."""
+        return self.column.endswith("_ratio")
+
+    @property
+    def sign(self) -> float:
+        """1 where less is better, else -1."""
+        return -1.0 if self.more_is_better else 1.0
 
     def label(self, against: str = "") -> str:
         """Return the text of an axis or a column: the quantity, or its change, with the unit."""
@@ -42,13 +61,21 @@ class Quantity:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
-COMMUNICATION = Quantity("communication time")
+COMMUNICATION = Quantity("communication time", column="communication_ratio")
 RUN_TIME = Quantity("run time")
-WAIT = Quantity("mean wait")
-TURNAROUND = Quantity("mean turnaround")
-SLOWDOWN = Quantity("mean bounded slowdown", "", "reduces", "increases")
-MAKESPAN = Quantity("makespan")
-UTILISATION = Quantity("utilisation", "%", "lowers", "raises", more_is_better=True)
+WAIT = Quantity("mean wait", column="mean_wait_s")
+TURNAROUND = Quantity("mean turnaround", column="mean_turnaround_s")
+SLOWDOWN = Quantity(
+    *("mean bounded slowdown", "", "reduces", "increases"),
+    column="mean_bounded_slowdown",
+    possible=(1.0, math.inf),
+)
+MAKESPAN = Quantity("makespan", column="makespan_s")
+UTILISATION = Quantity(
+    *("utilisation", "%", "lowers", "raises", True), column="utilisation", possible=(0.0, 1.0)
+)
+METRICS = (COMMUNICATION, WAIT, TURNAROUND, SLOWDOWN, UTILISATION, MAKESPAN)
+"""What policies are compared by."""
 ACCEPTED = Quantity("accepted load", "%", "lowers", "raises", more_is_better=True)
 LATENCY = Quantity("mean latency")
 BUS_BANDWIDTH = Quantity("bus bandwidth", "B/s", "lowers", "raises", more_is_better=True)

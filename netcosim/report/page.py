@@ -80,15 +80,7 @@ WORDS = ("glossary", "Glossary")
 def long_table(
     title: str, table: Table, text: str = "", *, rest: str = "", folded: bool = False
 ) -> Section:
-    """Return a section with the first `MOST_ROWS` rows of a table, with a note if it has more.
-
-    Parameters
-    ----------
-    text : str
-        Above the table.
-    rest : str
-        Where the other rows are: ends the sentence about them.
-    """
+    """Return a section with the first `MOST_ROWS` rows of a table, with a note if it has more."""
     if len(table) > MOST_ROWS:
         text = f"{text} The first {MOST_ROWS} of {len(table):,} rows{rest}.".lstrip()
     return Section(title, text, table[:MOST_ROWS], folded=folded)
@@ -202,7 +194,7 @@ def _drawn(anchor: str, section: Section) -> list[Markup]:
     shown = [
         part(
             "panels",
-            drawing.title if len(groups) > 1 else "",
+            drawing.title if len(section.drawings) > 1 else "",
             drawing.caption,
             drawing.size_in[0],
             _panels(anchor, drawing, section),

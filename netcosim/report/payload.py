@@ -90,13 +90,7 @@ LOAD_STEPS = 10_000
 
 
 def parts_of(kept: ArchivedRun, baseline: str = BASELINE) -> list[str]:
-    """Return base64 texts: what all policies share, then one a policy.
-
-    Parameters
-    ----------
-    baseline : str
-        What a job's communication time is divided by, in a few words.
-    """
+    """Return base64 texts: what all policies share, then one a policy."""
     unit_s = time_unit_s(kept)
     cables = Cables(kept.machine)
     loads = {

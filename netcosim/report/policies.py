@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netcosim.report.effect import joined_ends, signed
-from netcosim.report.table import columns_of
 from netcosim.runs.frames import with_units
 from netcosim.runs.store import Rows
 from netsim.errors import need_name
@@ -94,24 +93,3 @@ def _change(row: Mapping[str, object]) -> str:
     texts = ["" if end is None else signed(100 * (float(str(end)) - 1)) for end in ends]
     known = joined_ends(*texts[1:]) if all(texts) else "no interval"
     return f"{texts[0]} % ({known})"
-
-
-def print_table(rows: Rows) -> str:
-    """Return a table as aligned text."""
-
-    def cell(value: object) -> str:
-        if isinstance(value, float):
-            return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-        return str(value)
-
-    table = columns_of(rows)
-    columns = list(table)
-    body = [[cell(v) for v in row] for row in zip(*table.values(), strict=True)]
-    width = [max(len(c), *(len(r[i]) for r in body)) for i, c in enumerate(columns)]
-    lines = []
-    for row in [columns, *body]:
-        first = row[0].ljust(width[0])
-        lines.append(
-            "  ".join([first, *(v.rjust(w) for v, w in zip(row[1:], width[1:], strict=True))])
-        )
-    return "\n".join(lines)

@@ -70,11 +70,6 @@ def stored_run_page(store: Store, key: str) -> str:
     """Return the page of one run of a results file.
 
     Made twice it is the same, except for the time at its end.
-
-    Parameters
-    ----------
-    key : str
-        Of a point that is done.
     """
     points = [point for point in store.points() if point.key == key]
     if not points or points[0].status != "done":
@@ -128,17 +123,7 @@ def _known(value: Any) -> Any:
 def run_sections(
     tables: Mapping[str, Rows], kept: ArchivedRun | None, point: StoredPoint, report: str
 ) -> list[Section]:
-    """Return the sections of a run's page.
-
-    Parameters
-    ----------
-    tables : mapping
-        Of the point.
-    kept : ArchivedRun or None
-        None if the file has none: the page has a note instead of its charts.
-    report : str
-        The command that makes this page.
-    """
+    """Return the sections of a run's page."""
     run, rest = config_section(point.config, "run"), findings(tables)[1:]
     drawings, over_log = run_drawings(tables, kept), is_over_log(point.config)
     answer = run_recommendation(
@@ -215,10 +200,15 @@ def _as_change(row: Mapping[str, object], label: str) -> dict[str, object]:
 
 
 def _folded(name: str, rows: Rows) -> Section:
-    title, text = FOLDED.get(name, (name.replace("_", " "), ""))
-    if not text and name in OBSERVABLES:
-        text = f"{OBSERVABLES[name].description}."
+    title, text = heading_of(name)
     return long_table(title, rows, text, folded=True)
+
+
+def heading_of(table: str) -> tuple[str, str]:
+    """Return the title and the text of a table."""
+    title = table.replace("_", " ")
+    text = f"{OBSERVABLES[table].description}." if table in OBSERVABLES else ""
+    return (REPORTS | FOLDED).get(table, (f"{title[:1].upper()}{title[1:]}", text))
 
 
 SCRIPTS = (*("words", "data", "colours", "hands", "gantt", "places", "machine", "panel", "views"),)
@@ -228,13 +218,7 @@ VIEWS_TITLE = "Explore"
 
 
 def views_section(kept: ArchivedRun, baseline: str = BASELINE) -> Section:
-    """Return the interactive views of a run; its page needs `views_scripts` and `views_styles`.
-
-    Parameters
-    ----------
-    baseline : str
-        What the run's measure divides a job's communication time by.
-    """
+    """Return the interactive views of a run; its page needs `views_scripts` and `views_styles`."""
     return Section(
         VIEWS_TITLE, html=part("views", Markup(asset("views.html")), parts_of(kept, baseline))
     )

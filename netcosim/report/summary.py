@@ -36,13 +36,7 @@ def check_summary(path: Path) -> None:
 def write_summary(
     path: Path, title: str, answer: Recommendation, sections: Sequence[Section]
 ) -> Path:
-    """Write a page of A4 with the first figure and the first table of some sections.
-
-    Parameters
-    ----------
-    path : path
-        Its ending is the format.
-    """
+    """Write a page of A4 with the first figure and the first table of some sections."""
     drawn = next((one for one in sections if one.figure is not None or one.drawings), None)
     tabled = next((one for one in sections if one.table is not None), None)
     figure, [text, picture, table] = new_figure(WIDTH_IN, HEIGHT_IN, 3, 1)
@@ -97,7 +91,7 @@ def _tabulate(axis: Axes, section: Section, top: float) -> None:
     from matplotlib.transforms import Bbox
 
     assert section.table is not None
-    heads, rows = shown_texts(section.table[:MOST_ROWS], section.digits)
+    heads, *rows = shown_texts(section.table[:MOST_ROWS], section.digits)
     height = min(0.021 * (len(rows) + 1.4), top - 0.05)
     axis.set_position((0.07, top - height, 0.86, height))
     drawn = axis.table(

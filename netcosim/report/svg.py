@@ -23,13 +23,14 @@ VARIABLES = {INK: "ink", SOFT: "soft", GRID: "grid", "#ffffff": "page", "#000000
 DARKEST = 0.128
 """Luminance with a contrast of 3 to the dark page; every policy has more."""
 
+_RASTER_DPI = 144
 _TAG = re.compile(r"<[^<>]+>")
 # older versions of matplotlib have size and family in one
 _FAMILY = re.compile(r"font-family: [^;\"]*;? ?|font: (?:\w+ )*(?=[\d.]+px)|(?<=px) '[^;\"]*")
 
 
 def figure_html(
-    figure: Figure, name: str, title: str, words: str = "", caption: str = "", dpi: int = 144
+    figure: Figure, name: str, title: str, words: str = "", caption: str = ""
 ) -> Markup:
     """Return a figure with its caption as HTML.
 
@@ -41,8 +42,6 @@ def figure_html(
         Read to those who cannot see it; by default the caption.
     caption : str
         Printed below it.
-    dpi : int
-        Of the parts that are rasterised.
     """
     import matplotlib as mpl
 
@@ -52,7 +51,7 @@ def figure_html(
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # the reader has other fonts
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(buffer, format="svg", dpi=dpi, transparent=True, metadata=metadata)
+        figure.savefig(buffer, format="svg", dpi=_RASTER_DPI, transparent=True, metadata=metadata)
     drawn = buffer.getvalue()
     wide, high = (72 * float(inches) for inches in figure.get_size_inches())
     inside = re.sub(r"<(metadata|style)\b.*?</\1>", "", drawn[drawn.index("<svg") :], flags=re.S)

@@ -28,6 +28,7 @@ from netcosim.report.figures.sweep import (
 )
 from netcosim.report.page import HATCHED, PALE, Section, long_table, render_page
 from netcosim.report.recommendation import Recommendation
+from netcosim.report.run_page import heading_of
 from netcosim.report.sweep_tables import (
     ITEMS,
     LAST,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 POLICIES = "policies"
 EXPORTED = "; netcosim report --export csv has all"
+CHANGES = "Communication time is the change in percent from"
 _FEW_POINTS, _MOST_TEXTS = 40, 40
 
 
@@ -74,13 +76,7 @@ class _Table:
 
 
 def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[str, int]:
-    """Return the HTML of a store, and how many of its points have failed.
-
-    Parameters
-    ----------
-    pages : mapping, optional
-        Where points have pages, by key.
-    """
+    """Return the HTML of a store, and how many of its points have failed."""
     points, meta = store.points(), store.meta()
     failed = [point for point in points if point.status == "failed"]
     tables = {name: _table(store, name) for name in store.table_names() if name != ABOUT}
@@ -159,7 +155,7 @@ def stored_comparison(store: Store) -> Compared | None:
 
 def _kept(store: Store, compared: Compared) -> dict[str, ArchivedRun]:
     """Return what was kept of a point of each of some cells, by key."""
-    keys = {cell: key for key, cell in reversed(compared.swept.cells.items())}
+    keys = {cell: key for key, cell in reversed([*compared.swept.cells.items()])}
     some = [keys[cell] for cell in spread(sorted(keys), MOST_PANELS)]
     found = ((key, store.kept(key)) for key in some)
     return {key: kept for key, kept in found if kept is not None}
@@ -234,26 +230,28 @@ def _policy_sections(
         for title, drawn in sweep_drawings(compared, kept).items()
     ]
     shown = policies_table(compared)
-    sections.append(long_table("Policies", shown, _relative_to(table.frame), rest=EXPORTED))
+    sections.append(
+        long_table("Policies", shown, _relative_to(table.frame, CHANGES), rest=EXPORTED)
+    )
     if len(compared.policies) > 1:
         best = best_table(compared)
         sections.append(long_table("Best policy, point by point", best, rest=EXPORTED, folded=True))
     return sections
 
 
-def _relative_to(frame: pd.DataFrame) -> str:
+def _relative_to(frame: pd.DataFrame, what: str = "Ratios are relative to") -> str:
     """Describe what the table's ratios are relative to, as a sentence."""
     if "relative_to" not in frame.columns:
         return ""
     named = list(dict.fromkeys(map(str, frame["relative_to"])))
     text = (
-        f"Ratios are relative to {named[0]}."
+        f"{what} {named[0]}."
         if len(named) == 1
-        else f"Ratios are relative to {len(named)} references, listed in the exported table."
+        else f"{what} {len(named)} references, listed in the exported table."
     )
     if any(name.endswith("at the same point") for name in named):
         text += (
-            " Each point then has a separate reference, whose ratios are 1 at every point by "
+            " Each point then has a separate reference, which does not change at any point by "
             "construction and whose jobs run as logged if run times are measured; a section "
             "[reference] in the config names one for all points."
         )
@@ -287,10 +285,11 @@ def _in_order(tables: Iterable[_Table]) -> list[_Table]:
 
 def _table_section(table: _Table) -> Section:
     frame, how = averaged(table.frame, table.parameters)
-    text = " ".join(filter(None, (how, _relative_to(frame))))
+    title, text = heading_of(table.name)
+    text = " ".join(filter(None, (" ".join(text.split()), how, _relative_to(frame))))
     folded = table.name in LAST or table.has_items
     spelt = frame.rename(columns=lambda c: str(c).replace("machine.parameters.", "machine."))
-    return long_table(table.name.replace("_", " "), spelt, text, rest=EXPORTED, folded=folded)
+    return long_table(title, spelt, text, rest=EXPORTED, folded=folded)
 
 
 def _seed(point: StoredPoint) -> str:

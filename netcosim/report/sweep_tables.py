@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
 
-from netcosim.report.compared import Compared, Metric
-from netcosim.report.effect import joined_ends
+from netcosim.report.compared import Compared
+from netcosim.report.effect import Quantity
 from netcosim.report.figures.sweep import scale_of
 from netcosim.report.swept import REPETITIONS, label_of
 from netcosim.runs.store_format import StoredPoint
+from queuesim.statistics import Interval, interval_columns
 
 LABELS = frozenset(
     {
@@ -32,6 +32,7 @@ ITEMS = frozenset(
 """Columns that name one thing of one point, such as a job: another repetition has another by that
 name, so such tables are shown as they are."""
 
+LEAST_LETTERS = 8
 LAST = ("speedups", "links", "measured_jobs")
 """Tables that are last and folded, in this order, before all that have `ITEMS`."""
 
@@ -43,13 +44,6 @@ def is_label(column: str) -> bool:
 
 def averaged(frame: pd.DataFrame, parameters: Sequence[str]) -> tuple[pd.DataFrame, str]:
     """Return a table with its numbers averaged over repetitions, and a sentence on it.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        From `netcosim.axes.table_frame`.
-    parameters : sequence of str
-        Its columns that are parameters which vary.
 
     Returns
     -------
@@ -89,25 +83,17 @@ def policies_table(compared: Compared) -> pd.DataFrame:
     scales = {metric: scale_of(compared, metric) for metric in compared.metrics}
     rows = []
     for cell in compared.cells():
-        place = _place(compared, cell)
+        at = {metric: compared.at(metric, cell) for metric in scales}
         for policy in compared.policies:
-            row: dict[str, object] = {**place, "policy": policy}
-            count = 0
+            row: dict[str, object] = {**_place(compared, cell), "policy": policy}
             for metric, scale in scales.items():
-                found = compared.at(metric, cell).get(policy)
-                if found is None:
-                    continue
-                count = max(count, len(found.samples))
-                title = _head(metric, scale.unit)
-                value, low, high = (scale.factor * x for x in found.interval)
-                row[title] = value
-                if any(e.method != "none" for e in compared.at(metric, cell).values()):
-                    known = math.isfinite(low) and low < high
-                    row[f"{_head(metric, '')}_interval"] = (
-                        joined_ends(f"{low:.3g}", f"{high:.3g}") if known else None
-                    )
-            if count:
-                rows.append({**row, "repetitions": count})
+                if policy in at[metric]:
+                    found = Interval(*map(scale.of, at[metric][policy].interval))
+                    row[head := _head(metric, scale.unit)] = found.value
+                    row |= interval_columns(head, found) if found.low < found.high else {}
+            samples = [len(own[policy].samples) for own in at.values() if policy in own]
+            if samples:
+                rows.append({**row, "repetitions": max(samples)})
     return pd.DataFrame(rows)
 
 
@@ -136,7 +122,7 @@ def _place(compared: Compared, cell: tuple[int, ...]) -> dict[str, object]:
     }
 
 
-def _head(metric: Metric, unit: str) -> str:
+def _head(metric: Quantity, unit: str) -> str:
     ends = {"s": "_s", "minutes": "_min", "hours": "_h", "days": "_d", "%": "_percent"}
     return metric.title.lower().replace(" ", "_") + ends.get(unit, "")
 
@@ -166,10 +152,10 @@ def points_table(
     return pd.DataFrame(rows)
 
 
-def key_length(keys: Sequence[str], least: int = 8) -> int:
-    """Return how many first letters distinguish the keys."""
-    longest = max((len(key) for key in keys), default=least)
-    for length in range(least, longest):
+def key_length(keys: Sequence[str]) -> int:
+    """Return how many first letters distinguish the keys, at least `LEAST_LETTERS`."""
+    longest = max((len(key) for key in keys), default=LEAST_LETTERS)
+    for length in range(LEAST_LETTERS, longest):
         if len({key[:length] for key in keys}) == len(keys):
             return length
     return longest

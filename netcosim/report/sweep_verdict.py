@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from netcosim.report.compared import Compared, Metric
-from netcosim.report.effect import Effect
+from netcosim.report.compared import Compared
+from netcosim.report.effect import COMMUNICATION, TURNAROUND, WAIT, Effect, Quantity
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.swept import Cell
 from netcosim.report.verdict import repeated
 from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 from queuesim.statistics import LEAST_SAMPLES
 
-FIRST = ("communication_ratio", "mean_turnaround_s")
-"""Metrics that a page begins with."""
-MAIN = ("mean_turnaround_s", "communication_ratio", "mean_wait_s")
-"""Metrics that a policy is recommended by: the first of them that decides anything."""
+FIRST = (COMMUNICATION, TURNAROUND)
+"""What a page begins with."""
+MAIN = (TURNAROUND, COMMUNICATION, WAIT)
+"""What a policy is recommended by: the first of them that decides anything."""
 _MOST_PLACES = 4
 
 
@@ -25,7 +25,7 @@ _MOST_PLACES = 4
 class _Decided:
     """What a metric decides: the places where each policy is best, and where none is."""
 
-    metric: Metric
+    metric: Quantity
     best: dict[str, list[Cell]]
     without_interval: dict[str, list[Cell]]
     undecided: list[Cell]
@@ -43,7 +43,7 @@ class _Decided:
         return "; ".join(parts)
 
 
-def _decided(compared: Compared, metric: Metric) -> _Decided:
+def _decided(compared: Compared, metric: Quantity) -> _Decided:
     found = _Decided(metric, {}, {}, [])
     for cell in compared.cells():
         best = compared.best(metric, cell)
@@ -60,8 +60,8 @@ def verdict(compared: Compared) -> list[str]:
     """Return a sentence a metric: what is best where, the two that matter most first."""
     if len(compared.policies) < 2:
         return [f"One policy alone ({', '.join(compared.policies)}): there is nothing to compare."]
-    ordered = sorted(compared.metrics, key=lambda m: m.column not in FIRST)
-    return [f"Best {m.quantity.name}: {_decided(compared, m).text(compared)}." for m in ordered]
+    ordered = sorted(compared.metrics, key=lambda m: m not in FIRST)
+    return [f"Best {m.name}: {_decided(compared, m).text(compared)}." for m in ordered]
 
 
 def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95) -> Recommendation:
@@ -72,11 +72,11 @@ def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95)
             not d.best,
             _all_equal(compared, d.metric),
             bool(d.without_interval),
-            MAIN.index(d.metric.column) if d.metric.column in MAIN else len(MAIN),
+            MAIN.index(d.metric) if d.metric in MAIN else len(MAIN),
         ),
     )
     found, cells = ranked[0], compared.cells()
-    name, best = found.metric.quantity.name, [*found.best.items()]
+    name, best = found.metric.name, [*found.best.items()]
     sentence = f"Best {name}: {found.text(compared)}."
     if len(compared.policies) < 2:
         sentence = verdict(compared)[0]
@@ -105,14 +105,14 @@ def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95)
     )
 
 
-def _all_equal(compared: Compared, metric: Metric) -> bool:
+def _all_equal(compared: Compared, metric: Quantity) -> bool:
     """Return whether all policies have one value at every cell."""
     at = (compared.at(metric, cell).values() for cell in compared.cells())
     return all(len({estimate.interval.value for estimate in found}) == 1 for found in at)
 
 
 def _changes(
-    compared: Compared, metric: Metric, policy: str, cells: Sequence[Cell], against: str = ""
+    compared: Compared, metric: Quantity, policy: str, cells: Sequence[Cell], against: str = ""
 ) -> list[Effect]:
     """Return a policy's effects at cells, the largest gain first.
 

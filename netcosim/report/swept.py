@@ -75,8 +75,6 @@ def swept(frame: pd.DataFrame, own: Sequence[str]) -> Swept:
 
     Parameters
     ----------
-    frame : DataFrame
-        From `netcosim.axes.table_frame`.
     own : sequence of str
         The table's own columns; all others but ``point`` are parameters that vary.
     """

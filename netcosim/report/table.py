@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Table = pd.DataFrame | Rows
 
 _MINUS, _DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
+_PLAIN = str.maketrans({_MINUS: "-", _DASH: "-", "∞": "inf"})
 
 SHORT_S = 0.1
 """Times below this are in ms, us or ns."""
@@ -79,11 +80,6 @@ def table_html(table: Table, digits: int = 3) -> Markup:
 
     Times have the unit in which they read well, an interval is in the column of its value, and of
     more than `MOST_COLUMNS` the others are in a second table that is folded.
-
-    Parameters
-    ----------
-    digits : int
-        Significant digits of numbers that are not whole.
     """
     values = columns_of(table)
     links = values.pop(LINK, None)
@@ -97,13 +93,28 @@ def table_html(table: Table, digits: int = 3) -> Markup:
     return _table(shown) + part("folded", f"All {len(columns)} columns", _table(columns))
 
 
-def shown_texts(table: Table, digits: int = 3) -> tuple[list[str], list[list[str]]]:
-    """Return heads and cells of the columns that are not folded, as texts."""
+def shown_texts(table: Table, digits: int = 3) -> list[list[str]]:
+    """Return heads, then the cells of each row, of the columns that are not folded, as texts."""
     columns = _shown(list(_columns(columns_of(table), digits)))
     heads = [f"{c.title} ({c.unit})" if c.unit else c.title for c in columns]
-    return heads, [
-        [cell.text for cell in row] for row in zip(*(c.cells for c in columns), strict=True)
+    rows = zip(*(column.cells for column in columns), strict=True)
+    return [heads, *([cell.text for cell in row] for row in rows)]
+
+
+def text_table(table: Table) -> str:
+    """Return a table as a page shows it, for the screen."""
+    rows = [[cell.translate(_PLAIN) for cell in row] for row in shown_texts(table)]
+    return "\n".join(aligned(rows, left=1))
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Return rows as lines, the first columns to the left, without columns that have no text."""
+    columns = [
+        [cell.ljust(width) if number < left else cell.rjust(width) for cell in column]
+        for number, column in enumerate(zip(*rows, strict=True))
+        if (width := max(map(len, column)))
     ]
+    return ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
 
 
 def _shown(columns: Sequence[_Column]) -> list[_Column]:

@@ -25,14 +25,6 @@ def _environment() -> Environment:
 
 
 def part(name: str, *values: object) -> Markup:
-    """Return a macro of ``templates/parts.html``, filled with values.
-
-    Parameters
-    ----------
-    name : str
-        Of the macro.
-    *values : object
-        Its arguments; any text that is not `Markup` is escaped.
-    """
+    """Return a macro of ``templates/parts.html``, filled with values."""
     macro = getattr(_environment().get_template("parts.html").module, name)
     return Markup(macro(*values))

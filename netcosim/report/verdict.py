@@ -36,12 +36,8 @@ FEW = f"An interval needs at least {LEAST_SAMPLES} snapshots (run.snapshots) and
 OTHER_JOBS = "seed = [1, 2, 3, 4, 5]"
 OTHER_BLOCKS = "repetition = {from = 0, to = 9, step = 1}"
 """Keys of ``[run]`` that repeat a run with other samples: of synthetic jobs, and of a log."""
-_QUEUE = (
-    ("wait", WAIT, "mean_wait_s"),
-    ("turnaround", TURNAROUND, "mean_turnaround_s"),
-    ("slowdown", SLOWDOWN, "mean_bounded_slowdown"),
-    ("makespan", MAKESPAN, "makespan_s"),
-)
+_QUEUE = {"wait": WAIT, "turnaround": TURNAROUND, "slowdown": SLOWDOWN, "makespan": MAKESPAN}
+"""By the name that a column of its ratio begins with."""
 
 
 def repeated(over_log: bool) -> str:
@@ -57,13 +53,7 @@ def reference_label(tables: Tables) -> str:
 
 
 def effects_of(tables: Tables) -> dict[str, list[Effect]]:
-    """Return the effects of each policy that is compared, the largest gain first.
-
-    Parameters
-    ----------
-    tables : mapping
-        Of a run: "policies", and "reference" where that is none of them.
-    """
+    """Return the effects of each policy that is compared, the largest gain first."""
     label = reference_label(tables)
     rows: list[Row] = list(tables["policies"])
     elsewhere: list[Row] = list(tables.get("reference", ()))
@@ -99,8 +89,9 @@ def _effects(row: Row, base: Row | None, label: str, tables: Tables) -> list[Eff
             found.append(
                 Effect(**{**of_packets, "quantity": RUN_TIME, **own_ends, "method": method})
             )
-    for name, quantity, column in _QUEUE:
-        found.append(_of_queue(row, base, name, column, {**own, "quantity": quantity}, tables))
+    for name, quantity in _QUEUE.items():
+        own_fields = {**own, "quantity": quantity}
+        found.append(_of_queue(row, base, name, quantity.column, own_fields, tables))
     return [effect for effect in found if effect is not None]
 
 
@@ -190,17 +181,7 @@ def limits(tables: Tables) -> list[str]:
 def run_recommendation(
     tables: Tables, snapshots: int, seconds: float, *, over_log: bool, level: float = 0.95
 ) -> Recommendation:
-    """Return the first finding with its limits.
-
-    Parameters
-    ----------
-    seconds : float
-        That the run took.
-    over_log : bool
-        Whether the jobs are those of a log.
-    level : float
-        Confidence of the intervals.
-    """
+    """Return the first finding with its limits."""
     by_policy, stated = effects_of(tables), limits(tables)
     first, *rest = [tuple(found) for found in by_policy.values()] or [()]
     measured = [e for found in by_policy.values() for e in found if e.quantity == COMMUNICATION]

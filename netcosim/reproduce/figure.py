@@ -60,16 +60,8 @@ def reproduce(
 
     Parameters
     ----------
-    paper : str
-        A name of `netcosim.reproduce.registry.PAPERS`.
-    figure : str
-        A figure of the paper.
-    out_dir : path
-        Created if it is missing.
     jobs, executor
         As for `netcosim.runs.sweep.run_points`.
-    form : {"png", "svg", "pdf"}
-        Options of the drawing.
 
     Returns
     -------
@@ -193,15 +185,15 @@ def page_sections(
         sections.append(Section("Figure", figure=drawn, caption=figure.description))
     ends = {"low": "simulated_low", "high": "simulated_high"}
     table = analysis.claims.dropna(axis=1, how="all").rename(columns=ends)
-    sections.append(Section("Claims", CLAIMS, table, drawings=_claims_drawing(analysis.claims)))
+    sections.append(Section("Claims", CLAIMS, table, drawings=claims_drawing(analysis.claims)))
     for name, table in analysis.tables.items():
         title = name.replace("_", " ")
         sections.append(long_table(title, table, folded=len(table) > FEW_ROWS))
     return sections
 
 
-def _claims_drawing(claims: pd.DataFrame) -> list[Drawing]:
-    """Return the simulated values over the paper's, a line a claim with a printed number."""
+def claims_drawing(claims: pd.DataFrame) -> list[Drawing]:
+    """Return the simulated values over the paper's, a line a claim that has a printed number."""
     numbers = claims.dropna(subset=[c for c in ("paper", "simulated") if c in claims])
     rows = [row for row in numbers.to_dict("records") if row.get("paper")][:MOST_CLAIMS]
     if not rows:

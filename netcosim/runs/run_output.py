@@ -42,17 +42,11 @@ def run_and_report(
 
     Parameters
     ----------
-    config_text : str
-        As the user wrote it, for the page.
-    out : path
-        Folder; made if it is missing.
     jobs, executor
         As for `netcosim.runs.sweep.run_points`.
     resamples : int or None
         Logs that the queues are simulated on for intervals of waits. None:
         `netcosim.runs.queue_intervals.default_resamples`.
-    progress : bool
-        Whether to show progress.
     as_json : bool
         Whether to print the effects as JSON in place of the table (docs/results.md).
 
@@ -85,8 +79,9 @@ def run_and_report(
             # a kill while the page is drawn must cost neither
             path = _page(tasks.store, key, out / PAGE_FILE)
             tasks.store.drop_tasks()
-    from netcosim.report.policies import policy_rows, print_table
+    from netcosim.report.policies import policy_rows
     from netcosim.report.recommendation import listed, print_answer
+    from netcosim.report.table import text_table
     from netcosim.report.verdict import findings, run_recommendation
 
     # last, because a reader that has gone away must not cost the results
@@ -98,7 +93,7 @@ def run_and_report(
         level=config.run.confidence,
     )
     files = {"page": path, "results": results}
-    lines = ["", print_table(policy_rows(tables)), *notes_of(result), "", *findings(tables)[1:]]
+    lines = ["", text_table(policy_rows(tables)), *notes_of(result), "", *findings(tables)[1:]]
     print_answer(answer, [*lines, f"{seconds:.0f} s; {listed(files)}"], files, as_json)
     return path
 

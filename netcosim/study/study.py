@@ -82,10 +82,6 @@ class Trial(ABC):
 
         Parameters
         ----------
-        what : str
-            Begins the tasks' names.
-        queues : mapping of str to Queues
-            By policy.
         model : RunTimeModel, optional
             As logged by default.
         """
@@ -168,14 +164,10 @@ def run_study(
 
     Parameters
     ----------
-    out : path
-        Folder; made if it is missing.
     jobs, executor
         As for `netcosim.runs.sweep.run_points`.
     summary : path, optional
         One page as PDF or PNG (`netcosim.report.summary`).
-    shown : bool
-        Whether to show progress.
     as_json : bool
         Whether to print the effects as JSON in place of the text.
     """

@@ -90,15 +90,7 @@ class Drawing:
 def write_figures(
     figures: Iterable[tuple[str, Callable[[], Figure]]], folder: Path, form: Form
 ) -> list[Path]:
-    """Write figures to ``folder/NAME.FORM``, drawn one after the other; return the paths.
-
-    Parameters
-    ----------
-    figures : iterable
-        Names, and what draws each.
-    folder : path
-        Made if it is missing.
-    """
+    """Write figures to ``folder/NAME.FORM``, drawn one after the other; return the paths."""
     found = list(figures)
     if found:
         make_folder(folder)

@@ -31,7 +31,7 @@ def over_time(
     axis: Axes,
     series: Series,
     ylabel: str,
-    colours: Mapping[str, str] | None = None,
+    colours: Mapping[str, str],
     *,
     top: float | None = None,
 ) -> None:
@@ -41,13 +41,8 @@ def over_time(
     ----------
     series : mapping of str to (time_s, value)
         Ascending times; a value holds from its time to the next.
-    colours : mapping, optional
-        By name of the series; by default in their order.
-    top : float, optional
-        Of the axis; by default as the values are.
     """
     data = _checked(series, ylabel)
-    paints = colours or policy_colours(list(data))
     start = min(x[0] for x, _ in data.values())
     end = max(x[-1] for x, _ in data.values())
     unit_s, unit = time_unit(end - start)
@@ -56,8 +51,8 @@ def over_time(
         axis.plot(
             (times - start) / unit_s,
             means,
-            color=paints[name],
-            linestyle=dash(list(paints).index(name)),
+            color=colours[name],
+            linestyle=dash(list(colours).index(name)),
             linewidth=1.2,
             label=literal(name),
         )
@@ -107,16 +102,10 @@ def cdf(
     ----------
     samples : mapping of str to (n,) float
         nan are left out.
-    xlabel : str
-        With its unit.
-    of : str
-        What a sample is, in the plural.
     log : bool
         Logarithmic axis; samples of 0 and less are then at its left end.
     least : float
         Smaller samples are drawn here.
-    colours : mapping, optional
-        By name of the samples; by default in their order.
     """
     arrays = {name: np.asarray(values, dtype=float) for name, values in samples.items()}
     data = {name: np.sort(x[~np.isnan(x)]) for name, x in arrays.items() if not np.isnan(x).all()}

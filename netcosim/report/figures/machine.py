@@ -60,8 +60,6 @@ def gantt(
     first, length : int32
         Job i held the ranges ``range_ptr[i]:range_ptr[i + 1]`` of nodes
         (`netcosim.archive.values.ArchivedSchedule`).
-    paint : str
-        The policy's colour.
     """
     if len(start_s) == 0 or len(start_s) != len(end_s) or len(range_ptr) != len(start_s) + 1:
         raise NetcosimError("gantt: it needs jobs, and a start, an end and nodes for each")
@@ -108,8 +106,6 @@ def link_matrix(
     ----------
     values : (n_links,) float64
         A value for each link; injection and ejection are not used.
-    cells : int
-        Largest side of the matrix.
 
     Returns
     -------

@@ -50,15 +50,6 @@ def panels(
     ----------
     keys : str or sequence of str
         Columns whose values identify panels, in order of first appearance; none: one panel.
-    draw : callable (axis, rows of the panel)
-    columns : int
-        Panels side by side.
-    size_in : (width, height) of a panel in inches
-    ylabel, xlabel : str
-        Of all panels.
-    title : callable (values of the keys) -> str
-    share : bool
-        Whether all panels have the same limits.
     """
     names = [keys] if isinstance(keys, str) else list(keys)
     parts = list(groups(frame, *names)) if names else [((), frame)]
@@ -164,9 +155,6 @@ def curves(
         See `grouped_bars`.
     x, y, by : str
         Columns: the place, the height, the line.
-    styles : mapping of by to (colour, line style), optional
-    marked : bool
-        A mark at every row.
     steps : bool
         Level up to each row, in place of slopes.
     """
@@ -243,14 +231,8 @@ def dots(
     ----------
     axis, frame, name
         See `grouped_bars`.
-    x, y, by : str
-        Columns: where a dot is, and its kind.
     styles : mapping of by to Look, optional
         The last kind is drawn on top; by default the colours and markers of all figures.
-    size : float
-        Area of a dot, points squared.
-    alpha : float
-        Opacity, up to 1.
     """
     kinds = first_seen(frame, by)
     if styles is None:

@@ -20,7 +20,6 @@ from netcosim.report.figures.style import (
     literal,
     marker,
     name_ticks,
-    policy_colours,
 )
 from netcosim.runs.frames import first_seen
 from netsim.errors import NetcosimError
@@ -30,17 +29,13 @@ SIZES = ((1, "1"), (8, "2-8"), (32, "9-32"), (128, "33-128"), (512, "129-512"), 
 MORE = "more"
 
 
-def effect_bars(
-    axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str] | None = None
-) -> None:
+def effect_bars(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str]) -> None:
     """Draw effects of one quantity by part of the jobs: groups of bars, a bar a policy.
 
     Parameters
     ----------
     effects : sequence of Effect
         At least one, of one quantity against one reference, in the order in which parts are shown.
-    colours : mapping, optional
-        Of policies; by default in order of appearance.
     """
     import pandas as pd
 
@@ -51,7 +46,7 @@ def effect_bars(
         [(e.part.replace(" on ", "\n"), e.subject, e.value, e.low, e.high) for e in effects],
         columns=["part", "policy", "value", "low", "high"],
     )
-    groups, policies = first_seen(frame, "part"), first_seen(frame, "policy")
+    groups = first_seen(frame, "part")
     grouped_bars(
         axis,
         frame,
@@ -60,7 +55,7 @@ def effect_bars(
         "value",
         ends=("low", "high"),
         order=groups,
-        colours=colours or policy_colours(policies),
+        colours=colours,
         name=literal,
     )
     wide = bars_width_in(effects)
@@ -77,26 +72,21 @@ def bars_width_in(effects: Sequence[Effect]) -> float:
     return min(max(6.0, 1.2 + 0.32 * len(groups) * (len(policies) + 1)), 11.0)
 
 
-def effect_dots(
-    axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str] | None = None
-) -> None:
+def effect_dots(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str]) -> None:
     """Draw rows of policies under each quantity, with a line where nothing changes.
 
     Parameters
     ----------
     effects : sequence of Effect
         At least one, in the order in which they are shown, against one reference.
-    colours : mapping, optional
-        Of policies; by default in order of appearance.
     """
     quantities = list(dict.fromkeys(effect.quantity.name for effect in effects))
     policies = list(dict.fromkeys(effect.subject for effect in effects))
-    paints = colours or policy_colours(policies)
     names = [name for quantity in quantities for name in (quantity, *policies)]
     rows = {pair: i for i, pair in enumerate((q, p) for q in quantities for p in ("", *policies))}
     axis.axvline(0.0, color=SOFT, linewidth=1.0)
     for effect in effects:
-        row, paint = rows[effect.quantity.name, effect.subject], paints[effect.subject]
+        row, paint = rows[effect.quantity.name, effect.subject], colours[effect.subject]
         if effect.has_interval:
             axis.hlines(row, effect.low, effect.high, color=paint, linewidth=2.4)
         axis.plot([effect.value], [row], "o", color=paint, markersize=7)
@@ -142,21 +132,16 @@ def waits_by_size(
     axis: Axes,
     n_nodes: ArrayLike,
     wait_s: Mapping[str, ArrayLike],
-    colours: Mapping[str, str] | None = None,
+    colours: Mapping[str, str],
 ) -> None:
     """Draw mean waits by size class, a mark a policy; a line from median to 90th percentile.
 
     Parameters
     ----------
-    n_nodes : (n,) int
-        That jobs ask for.
     wait_s : mapping of str to (n,) float64
         By policy; nan for jobs that never ran.
-    colours : mapping, optional
-        Of policies; by default in their order.
     """
     nodes = np.asarray(n_nodes)
-    paints = colours or policy_colours(list(wait_s))
     waits = {name: np.asarray(values, dtype=float) for name, values in wait_s.items()}
     size = np.searchsorted([most for most, _ in SIZES], nodes)
     names = [name for _, name in SIZES] + [MORE]
@@ -173,9 +158,9 @@ def waits_by_size(
                 continue
             at = place + (i - (len(waits) - 1) / 2) * step
             middle, most = np.quantile(mine, [0.5, 0.9])
-            axis.vlines(at, middle, most, color=paints[name], linewidth=1.6)
+            axis.vlines(at, middle, most, color=colours[name], linewidth=1.6)
             label = literal(name)
-            axis.plot([at], [mine.mean()], marker(i), ls="", color=paints[name], label=label)
+            axis.plot([at], [mine.mean()], marker(i), ls="", color=colours[name], label=label)
     counts = np.bincount(size, minlength=len(names))
     axis.set_xticks(range(len(used)), [f"{names[i]}\n{counts[i]:,}" for i in used])
     axis.tick_params(axis="x", length=0)

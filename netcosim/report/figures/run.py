@@ -56,15 +56,7 @@ _QUANTILES = (1, 25, 50, 75, 99)
 
 
 def run_drawings(tables: Mapping[str, Rows], kept: ArchivedRun | None) -> dict[str, list[Drawing]]:
-    """Return all drawings of a run that its results file has numbers for, by what they show.
-
-    Parameters
-    ----------
-    tables : mapping
-        Of the run's point.
-    kept : ArchivedRun or None
-        None: drawings from tables alone.
-    """
+    """Return all drawings of a run that its results file has numbers for, by what they show."""
     colours = policy_colours([str(row["policy"]) for row in tables["policies"]])
     found = _effect_drawings(tables, colours)
     if kept is not None:
@@ -119,8 +111,6 @@ def pair_drawing(effects: Sequence[Effect], policies: Sequence[str]) -> list[Dra
     ----------
     effects : sequence of Effect
         Of policies against one reference, which may be one of the policies.
-    policies : sequence of str
-        In the config's order.
     """
     panels = []
     for quantity in dict.fromkeys(effect.quantity for effect in effects):

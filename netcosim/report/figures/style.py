@@ -60,8 +60,6 @@ def new_figure(
     ----------
     width_in, height_in : float
         Inches; a page shows eight of them at full width.
-    share : bool
-        Whether all axes have the same limits; only the outer ones have numbers.
     """
     import matplotlib as mpl
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from netcosim.archive.values import ArchivedRun
-from netcosim.report.compared import Compared, Metric
-from netcosim.report.effect import signed
+from netcosim.report.compared import Compared
+from netcosim.report.effect import Quantity, signed
 from netcosim.report.figures.drawing import Drawing, Panel, safe_name
 from netcosim.report.figures.lines import time_unit
 from netcosim.report.figures.policies import pair_matrix
@@ -54,22 +54,29 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Scale:
-    """How a metric is shown: what its numbers are multiplied by, and its axis label."""
+    """How a metric is shown: its axis label, and what its numbers are multiplied by."""
 
     factor: float
     label: str
     unit: str
+    zero: float = 0.0
+    """What is drawn as 0."""
+
+    def of(self, value: float) -> float:
+        """Return a number as it is shown."""
+        return self.factor * (value - self.zero)
 
 
-def scale_of(compared: Compared, metric: Metric) -> Scale:
+def scale_of(compared: Compared, metric: Quantity) -> Scale:
     """Return the unit that all panels of a metric are drawn in."""
-    name = metric.quantity.name
-    if metric.unit == "percent":
-        return Scale(100.0, f"{name} (%)", "%")
-    if metric.unit == "time":
+    if metric.is_ratio:
+        return Scale(100.0, f"{metric.name}, change (%)", "%", 1.0)
+    if metric.unit == "%":
+        return Scale(100.0, metric.label(), "%")
+    if metric.unit == "s":
         seconds, unit = time_unit(max((e.interval.value for e in compared.of(metric)), default=0.0))
-        return Scale(1 / seconds, f"{name} ({unit})", unit)
-    return Scale(1.0, f"{name} (reference = 1)" if metric.unit == "ratio" else name, "")
+        return Scale(1 / seconds, f"{metric.name} ({unit})", unit)
+    return Scale(1.0, metric.label(), metric.unit)
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class _Shown:
     """A metric in the unit and within the limits that all its panels have."""
 
     compared: Compared
-    metric: Metric
+    metric: Quantity
 
     @cached_property
     def scale(self) -> Scale:
@@ -87,12 +94,12 @@ class _Shown:
     def interval(self, cell: Cell, policy: str) -> tuple[float, ...] | None:
         """Return value, low and high end of a policy at a cell."""
         found = self.compared.estimates.get((self.metric.column, cell, policy))
-        return None if found is None else tuple(self.scale.factor * x for x in found.interval)
+        return None if found is None else tuple(map(self.scale.of, found.interval))
 
     def samples(self, cell: Cell, policy: str) -> list[float]:
         """Return the repetitions of a policy at a cell."""
         found = self.compared.estimates[self.metric.column, cell, policy]
-        return [self.scale.factor * x for x in found.samples.values()]
+        return [*map(self.scale.of, found.samples.values())]
 
     def along(self, axis: int, cell: Cell, policy: str) -> list[tuple[float, ...]]:
         """Return position on an axis, value, low and high end of a policy at all its cells."""
@@ -103,12 +110,11 @@ class _Shown:
     def limits(self, most: float = 0.6) -> tuple[float, float]:
         """Return limits with all values, and intervals ending within ``most`` of their span."""
         all_of = [estimate.interval for estimate in self.compared.of(self.metric)]
-        values = self.scale.factor * np.array([i.value for i in all_of])
+        values = np.array([self.scale.of(i.value) for i in all_of])
         low, high = float(values.min()), float(values.max())
         room = max(high - low, 0.05 * max(abs(high), abs(low)), 1e-12)
-        ends = self.scale.factor * np.array(
-            [end for i in all_of for end in i[1:] if math.isfinite(end)]
-        )
+        known = [end for i in all_of for end in i[1:] if math.isfinite(end)]
+        ends = np.array([*map(self.scale.of, known)])
         inside = ends[(ends >= low - most * room) & (ends <= high + most * room)]
         low, high = min([low, *inside]), max([high, *inside])
         bottom = low - 0.12 * room
@@ -121,13 +127,7 @@ def _moved(cell: Cell, axis: int, at: int) -> Cell:
 
 
 def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
-    """Return a drawing a metric: along one axis, a panel for each combination of the others.
-
-    Parameters
-    ----------
-    along : int
-        Which axis lies at the bottom.
-    """
+    """Return a drawing a metric: along one axis, a panel for each combination of the others."""
     combinations, fixed = _facets(compared, along)
     title = compared.swept.axes[along].title
     if len(combinations) == 1:
@@ -142,7 +142,7 @@ def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
             _curve_panel(shown, along, cell, compared.swept.describe(cell, (along,)))
             for cell in combinations
         ]
-        better = f"{'Higher' if metric.most_wins else 'Lower'} is better."
+        better = f"{'Higher' if metric.more_is_better else 'Lower'} is better."
         name, caption = f"{metric.title} by {title}", f"{better} {fixed}".rstrip()
         drawings.append(Drawing(safe_name(name), name, panels, caption))
     return drawings
@@ -199,8 +199,8 @@ def _curves(axis: Axes, *, shown: _Shown, along: int, cell: Cell) -> None:
     place = np.array(swept.values if swept.values else range(len(swept)), dtype=float)
     _bottom(axis, swept)
     axis.set_ylim(*shown.limits())
-    if shown.metric.unit == "ratio":
-        axis.axhline(1.0, color=SOFT, linewidth=0.8)
+    if shown.metric.is_ratio:
+        axis.axhline(0.0, color=SOFT, linewidth=0.8)
     for i, (policy, paint) in enumerate(policy_colours(compared.policies).items()):
         points = shown.along(along, cell, policy)
         if not points:
@@ -276,21 +276,15 @@ def _forest(axis: Axes, *, shown: _Shown) -> None:
         axis.hlines(i, low, high, color=paint, linewidth=1.4)
         axis.plot(samples, [i] * len(samples), ".", color=paint, alpha=0.45, ms=4)
         axis.plot([value], [i], marker(i), color=paint, ms=6)
-    if shown.metric.unit == "ratio":
-        axis.axvline(1.0, color=SOFT, linewidth=0.8)
+    if shown.metric.is_ratio:
+        axis.axvline(0.0, color=SOFT, linewidth=0.8)
     axis.set(xlim=shown.limits(2.0), ylim=(len(policies) - 0.5, -0.5))
     axis.set_yticks(range(len(policies)), [literal(p, _MOST_LETTERS) for p in policies])
     axis.set_xlabel(shown.scale.label, fontsize=8)
 
 
 def sweep_drawings(compared: Compared, kept: Mapping[str, ArchivedRun]) -> dict[str, list[Drawing]]:
-    """Return all drawings of a sweep's page, by the title of their section.
-
-    Parameters
-    ----------
-    kept : mapping
-        What was kept of some points, by key.
-    """
+    """Return all drawings of a sweep's page, by the title of their section."""
     axes = compared.swept.axes
     found = {BY_REGION: best_drawings(compared)}
     found |= {f"By {axis.title}": curve_drawings(compared, i) for i, axis in enumerate(axes)}
@@ -324,14 +318,17 @@ def pair_drawings(compared: Compared) -> list[Drawing]:
             squares[pair] = (text, state)
         words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in squares.items())
         draw = partial(pair_matrix, names=names, cells=squares)
-        panels.append(Panel(draw, metric.title, f"{metric.quantity.name}: {words}."))
+        panels.append(Panel(draw, metric.title, f"{metric.name}: {words}."))
     what = (
         "Change of the row from the column."
         if len(cells) == 1
         else f"At how many of {len(cells)} settings the row, and the column, is significantly "
         "better; where there is no interval, the median change of the row from the column."
     )
-    caption = f"{what} Blue: the row is better; orange: the column is; grey: neither."
+    caption = (
+        f"{what} Blue: the row is better; orange: the column is; grey: neither. Each interval is "
+        "at 95 %: of 20 pairs that do not differ, one appears to."
+    )
     size = (3.9, 1.1 + 0.4 * len(names))
     return [Drawing("pairs", PAIRS, panels, caption, size, legend=False, lines="")]
 
@@ -360,7 +357,7 @@ def best_drawings(compared: Compared) -> list[Drawing]:
     high = len(axes[1]) if len(axes) > 1 else 1
     size = (3.7, 1.25 + 0.36 * high)
 
-    def panel(metric: Metric, fixed: Cell, title: str) -> Panel:
+    def panel(metric: Quantity, fixed: Cell, title: str) -> Panel:
         draw = partial(_map, compared=compared, metric=metric, fixed=fixed)
         return Panel(draw, title, _map_words(compared, metric, fixed))
 
@@ -391,7 +388,7 @@ def _cells(compared: Compared, fixed: Cell) -> Mapping[tuple[int, int], Cell]:
     return {(x, y): (x, y, *fixed) for x, y in places}
 
 
-def _map(axis: Axes, *, compared: Compared, metric: Metric, fixed: Cell) -> None:
+def _map(axis: Axes, *, compared: Compared, metric: Quantity, fixed: Cell) -> None:
     """Draw cells in the colour of the best policy; hatched where it is not significant."""
     from matplotlib.patches import Rectangle
 
@@ -432,7 +429,7 @@ def _map(axis: Axes, *, compared: Compared, metric: Metric, fixed: Cell) -> None
     axis.spines[:].set_visible(False)
 
 
-def _map_words(compared: Compared, metric: Metric, fixed: Cell) -> str:
+def _map_words(compared: Compared, metric: Quantity, fixed: Cell) -> str:
     parts = []
     for cell in _cells(compared, fixed).values():
         best = compared.best(metric, cell)

@@ -21,8 +21,6 @@ from patterns.gpcnet import gpcnet
 CONGESTING_SHARE = 0.8
 CONGESTORS = ("all-to-all", "incast", "put-incast", "get-broadcast")
 CONGESTOR_BYTES, CONGESTOR_ITERATIONS = 4096, 32
-DRAWS = 4
-"""Random rings of a test (GPCNeT draws 30)."""
 WARM_UP_S = 500e-6
 """Congestors run so long before a test begins: what they start with has left the network."""
 
@@ -36,24 +34,18 @@ class GpcnetTest:
     phase: str
     """Either "isolated", "congested" or "impact"."""
     pattern: str
+    algorithm: str = ""
+    """As the table names it."""
     window: int = 1
+    draws: int = 1
+    """Random rings (GPCNeT draws 30)."""
     iterations: int = 2
     """Exchanges of a ring; the last of all is not measured."""
-
-    @property
-    def algorithm(self) -> str:
-        """As the table names it."""
-        return {"all-reduce": "recursive-doubling", "all-to-all": "direct"}.get(self.pattern, "")
 
     @property
     def is_latency(self) -> bool:
         """Whether smaller is better."""
         return self.window == 1 and self.pattern != "all-to-all"
-
-    @property
-    def draws(self) -> int:
-        """Rings that are drawn."""
-        return DRAWS if self.pattern in ("ring", "ring-barrier") else 1
 
 
 def test_of(row: Row) -> GpcnetTest | None:

@@ -238,20 +238,20 @@ def test_a_random_ring_of_gpcnet_stays_in_its_slice() -> None:
 
 
 def test_only_one_sided_congestors_wait_for_an_answer() -> None:
-    """On four nodes, three messages each; a put's and a get's are answered by own streams."""
+    """Four nodes of two ranks, three messages each; own streams answer a put and a get."""
     rng = np.random.default_rng(1)
     incast, put, get = (
-        make_pattern("gpcnet", 4, 4096, 3, rng, {"test": test})
+        make_pattern("gpcnet", 8, 4096, 3, rng, {"test": test, "ranks_per_node": 2})
         for test in ("incast", "put-incast", "get-broadcast")
     )
-    assert Counter(incast.send_dst.tolist()) == {0: 9}
+    assert Counter(incast.send_dst.tolist()) == {0: 9, 1: 9}
     assert incast.step_waits_sends is not None
     assert incast.step_waits_sends.all()
     for program, to_root in ((put, 4096), (get, 8)):
-        assert set(program.send_bytes[program.send_dst == 0].tolist()) == {to_root}
-        assert Counter(program.send_dst.tolist()) == {0: 9, 1: 3, 2: 3, 3: 3}
+        assert set(program.send_bytes[program.send_dst < 2].tolist()) == {to_root}
+        assert Counter(program.send_dst.tolist()) == {0: 9, 1: 9} | dict.fromkeys(range(2, 8), 3)
         assert program.stream_ptr is not None
-        assert program.stream_ptr.tolist() == [0, 3, 4, 5, 6]
+        assert program.stream_ptr.tolist() == [0, 3, 6, 7, 8, 9, 10, 11, 12]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,6 @@ from patterns.gpcnet import gpcnet
 CONGESTING_SHARE = 0.8
 CONGESTORS = ("all-to-all", "incast", "put-incast", "get-broadcast")
 CONGESTOR_BYTES, CONGESTOR_ITERATIONS = 4096, 32
-DRAWS = 4
-"""Random rings of a test (GPCNeT draws 30)."""
 WARM_UP_S = 500e-6
 """Congestors run so long before a test begins: what they start with has left the network."""
 
@@ -35,24 +34,18 @@ class GpcnetTest:
     phase: str
     """Either "isolated", "congested" or "impact"."""
     pattern: str
+    algorithm: str = ""
+    """As the table names it."""
     window: int = 1
+    draws: int = 1
+    """Random rings (GPCNeT draws 30)."""
     iterations: int = 2
     """Exchanges of a ring; the last of all is not measured."""
-
-    @property
-    def algorithm(self) -> str:
-        """As the table names it."""
-        return {"all-reduce": "recursive-doubling", "all-to-all": "direct"}.get(self.pattern, "")
 
     @property
     def is_latency(self) -> bool:
         """Whether smaller is better."""
         return self.window == 1 and self.pattern != "all-to-all"
-
-    @property
-    def draws(self) -> int:
-        """Rings that are drawn."""
-        return DRAWS if self.pattern in ("ring", "ring-barrier") else 1
 
 
 def test_of(row: Row) -> GpcnetTest | None:
@@ -70,30 +63,15 @@ def test_of(row: Row) -> GpcnetTest | None:
 
 def simulated(row: Row, test: GpcnetTest, machine: MatchMachine, send: Sender) -> float:
     """Return what GPCNeT would print for a row, in s, bytes/s a rank, or as a factor."""
-    per_node = row.ranks // row.nodes
-    if test.phase == "isolated":
-        nodes = machine.nodes(row.nodes)
-        if nodes is None:
-            raise NetcosimError(f"{row.nodes} nodes; the machine has {machine.topology.n_nodes}")
-        return _statistic(row, test, _values(row, test, machine, send, nodes, per_node, []))
-    # a fifth of the nodes tests, rounded up: 5 n - 1 is the middle of the totals that give n
-    total = min(5 * row.nodes - 1, machine.topology.n_nodes)
-    nodes = machine.nodes(total)
-    assert nodes is not None
-    shuffled = np.random.default_rng([machine.seed, total]).permutation(nodes)
-    congesting = math.floor(CONGESTING_SHARE * total)
-    if congesting < 2 * len(CONGESTORS) or total - congesting < 2:
-        raise NetcosimError("GPCNeT's load test needs at least 10 nodes")
-    testing = np.sort(shuffled[congesting:])
-    isolated = _values(row, test, machine, send, testing, per_node, [])
-    sets = [np.sort(shuffled[:congesting][i :: len(CONGESTORS)]) for i in range(len(CONGESTORS))]
-    congested = _values(row, test, machine, send, testing, per_node, sets)
-    found = _statistic(row, test, congested)
-    if test.phase == "congested":
-        return found
+    given = (replace(test, phase=""), row.bytes, row.nodes, row.ranks // row.nodes, machine, send)
+    if test.phase != "impact":
+        return _statistic(row, test, _values(*given, *[test.phase == "congested"] * 2))
     # the impact is a ratio of numbers as they are printed, to 0.1 us or MiB/s
     unit = 1e-6 if test.is_latency else 2.0**20
-    before, after = (round(x / unit, 1) for x in (_statistic(row, test, isolated), found))
+    before, after = (
+        round(_statistic(row, test, _values(*given, True, congested)) / unit, 1)
+        for congested in (False, True)
+    )
     return after / before if test.is_latency else before / after
 
 
@@ -103,29 +81,53 @@ def _statistic(row: Row, test: GpcnetTest, values: NDArray[np.float64]) -> float
     return float(values.mean())
 
 
+@lru_cache(maxsize=4)
 def _values(
-    row: Row,
     test: GpcnetTest,
+    size: int,
+    n_nodes: int,
+    per_node: int,
     machine: MatchMachine,
     send: Sender,
-    nodes: NDArray[np.int64],
-    per_node: int,
-    congestors: list[NDArray[np.int64]],
+    of_load_test: bool,
+    congested: bool,
 ) -> NDArray[np.float64]:
-    """Return the number of each rank in each exchange: s, or bytes/s."""
+    """Return the number of each rank in each exchange: s, or bytes/s.
+
+    Parameters
+    ----------
+    of_load_test : bool
+        Whether other nodes congest, if ``congested``, or would.
+    """
+    # a fifth of the nodes tests, rounded up: 5 n - 1 is the middle of the totals that give n
+    total = min(5 * n_nodes - 1, machine.topology.n_nodes) if of_load_test else n_nodes
+    nodes = machine.nodes(total)
+    if nodes is None:
+        raise NetcosimError(f"{n_nodes} nodes; the machine has {machine.topology.n_nodes}")
+    sets: list[NDArray[np.int64]] = []
+    if of_load_test:
+        shuffled = np.random.default_rng([machine.seed, total]).permutation(nodes)
+        congesting = math.floor(CONGESTING_SHARE * total)
+        if congesting < 2 * len(CONGESTORS) or total - congesting < 2:
+            raise NetcosimError("GPCNeT's load test needs at least 10 nodes")
+        nodes = np.sort(shuffled[congesting:])
+        if congested:
+            sets = [
+                np.sort(shuffled[i : congesting : len(CONGESTORS)]) for i in range(len(CONGESTORS))
+            ]
     rng = np.random.default_rng(machine.seed)
 
     def part(kind: str, size: int, nodes: NDArray[np.int64], n: int, **how: Any) -> Any:
-        p, given = len(nodes) * per_node, {"test": kind, "ranks_per_node": per_node}
-        return gpcnet(p, size, n, rng, **given, **how), np.repeat(nodes, per_node)
+        how |= {"test": kind, "ranks_per_node": per_node}
+        return gpcnet(len(nodes) * per_node, size, n, rng, **how), np.repeat(nodes, per_node)
 
     how: dict[str, Any] = {"window": test.window, "draws": test.draws}
     if test.pattern == "all-to-all":
         how["algorithm"] = test.algorithm
-    tested = part(test.pattern, row.bytes, nodes, test.iterations, **how)
+    tested = part(test.pattern, size, nodes, test.iterations, **how)
     beside = [
         part(kind, CONGESTOR_BYTES, group, CONGESTOR_ITERATIONS)
-        for kind, group in zip(CONGESTORS, congestors, strict=bool(congestors))
+        for kind, group in zip(CONGESTORS, sets, strict=congested)
     ]
     result = send(
         machine,
@@ -139,7 +141,7 @@ def _values(
     if test.is_latency:
         return each / 2  # an exchange with both neighbors counts as two
     sent = 2 * test.window if test.pattern != "all-to-all" else len(nodes) - 1
-    rates: NDArray[np.float64] = sent * row.bytes / each
+    rates: NDArray[np.float64] = sent * size / each
     return rates
 
 

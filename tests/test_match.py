@@ -425,6 +425,8 @@ def test_the_command_writes_a_machine_file_and_a_page(
         (["--algorithm", "all-to-all=quick"], "--algorithm all-to-all=quick: unknown; there are"),
         (["--where", "system=x"], "--where is for CSV"),
         (["--nodes", "-1"], "--nodes -1"),
+        (["--nodes", "0"], "--nodes 0; must be at least 1"),
+        (["--ranks", "9"], "--ranks 9: no row reads it; they are of one pair"),
     ],
 )
 def test_mistakes_of_options_are_one_line(
@@ -436,3 +438,22 @@ def test_mistakes_of_options_are_one_line(
     bw = write(tmp_path, BW, "bw.out")
     assert main(["match", str(described), str(bw), *options]) != 0
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_that_do_not_fit_are_left_out_with_their_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = write(
+        tmp_path, '[machine]\nfamily = "fattree"\nm1 = 2\nm2 = 2\nw2 = 2\nlevels=2\n', "m.toml"
+    )
+    output = write(
+        tmp_path,
+        "# OSU MPI All-to-All Personalized Exchange Latency Test v7.3\n"
+        "# Size  Avg Latency(us)\n64 9\n128 9\n",
+    )
+    out = ["--out", str(tmp_path / "page")]
+    assert main(["match", str(described), str(output), "--nodes", "5", *out]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("No row was left to judge the machine by")
+    assert printed[1] == "Not simulated, 2 rows: 5 nodes; the machine has 4."

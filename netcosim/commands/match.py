@@ -16,12 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``netcosim match``."""
     parser.add_argument("machine", metavar="MACHINE.toml", help="with a section [machine]")
     parser.add_argument("files", metavar="FILE", nargs="+", help="what a benchmark printed, or CSV")
-    parser.add_argument(
-        "--nodes", type=int, default=0, metavar="N", help="of outputs that do not print them"
-    )
-    parser.add_argument(
-        "--ranks", type=int, default=0, metavar="N", help="the same; by default one a node"
-    )
+    parser.add_argument("--nodes", type=int, metavar="N", help="of outputs that do not print them")
+    parser.add_argument("--ranks", type=int, metavar="N", help="the same; by default one a node")
     parser.add_argument(
         "--where", action="append", default=[], metavar="COLUMN=TEXT",
         help="only rows of CSV with this text; may be repeated",
@@ -50,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.match.report import (
         fitted_lines,
         frame_of,
+        judged,
         machine_text,
         page_text,
         sentences,
@@ -65,9 +62,10 @@ def run(args: argparse.Namespace) -> int:
 
     if args.output and not args.fit:
         raise NetcosimError("--output is the fitted machine; add --fit")
-    for option in ("nodes", "ranks"):
-        if getattr(args, option) < 0:
-            raise NetcosimError(f"--{option} {getattr(args, option)}; must be at least 1")
+    given = {"nodes": args.nodes, "ranks": args.ranks}
+    for option, value in given.items():
+        if value is not None and value < 1:
+            raise NetcosimError(f"--{option} {value}; must be at least 1")
     algorithms = assignments("--algorithm", args.algorithm)
     for operation, name in algorithms.items():
         if name not in LIBRARY.get(operation, ()):
@@ -78,7 +76,13 @@ def run(args: argparse.Namespace) -> int:
     described, raw = load_match(path)
     out = Path(args.out or f"match-{path.stem}")
     need_folder(out)
-    rows = [row for file in args.files for row in read_output(file, args.nodes, args.ranks, where)]
+    nodes, ranks = (value or 0 for value in given.values())
+    rows = [row for file in args.files for row in read_output(file, nodes, ranks, where)]
+    for option, value in given.items():
+        if value is not None and all(getattr(row, option) != value for row in rows):
+            raise NetcosimError(
+                f"--{option} {value}: no row reads it; they are of one pair, or the files print it"
+            )
     compile_kernels([PACKETS[tables_class(described.routing, described.packets()).__name__]])
     machine, fitted = fit(described, rows) if args.fit else (described, [])
     if args.fit and not fitted:
@@ -87,7 +91,8 @@ def run(args: argparse.Namespace) -> int:
             "all-reduces by recursive doubling"
         )
     matched = match_all(rows, machine, algorithms, fitted)
-    explained = None if args.fit else explaining(machine, matched, algorithms)
+    judging = judged(matched) and not args.fit
+    explained = explaining(machine, matched, algorithms) if judging else None
     lead = sentences(matched, fitted, explained)
     print("\n".join([*lead, *fitted_lines(fitted), *table_lines(matched)]))
     if args.output:

@@ -12,6 +12,7 @@ from netcosim.config.toml_text import toml_text
 from netcosim.match.fit import Fitted
 from netcosim.match.rows import format_bytes
 from netcosim.match.tests import Matched
+from netcosim.report.effect import counted
 from netsim.units import short_name
 
 if TYPE_CHECKING:
@@ -34,8 +35,14 @@ def sentences(
 ) -> list[str]:
     """Return how far the machine is from its description, and which parameter explains it."""
     rows = judged(matched)
+    skipped = [one for one in matched if one.ratio != one.ratio]
+    left_out = []
+    if skipped:
+        reasons = dict.fromkeys(one.reason for one in skipped)
+        left_out = [f"Not simulated, {counted(len(skipped), 'row')}: {'; '.join([*reasons][:4])}."]
     if not rows:
-        return ["No row was left to judge the machine by: all were fitted on, or not simulated."]
+        first = "No row was left to judge the machine by: all were fitted on, or not simulated."
+        return [first, *left_out]
     times = np.array([1 / one.ratio for one in rows])
     middle = float(np.median(times))
     worst = rows[int(np.argmax(np.abs(np.log(times))))]
@@ -56,16 +63,12 @@ def sentences(
         ]
     elif explained is not None:
         how += ", which no parameter of the end points explains by itself"
-    lines = [
+    return [
         f"{subject} {how} (median of {len(rows)} rows{unused}).",
         *after,
         f"Worst: {worst.row.label}, {1 / worst.ratio:.2f} times.",
+        *left_out,
     ]
-    skipped = [one for one in matched if one.ratio != one.ratio]
-    if skipped:
-        reasons = dict.fromkeys(one.reason for one in skipped)
-        lines.append(f"{len(skipped)} rows were not simulated: {'; '.join([*reasons][:4])}.")
-    return lines
 
 
 def format_value(one: Fitted, value: float | None) -> str:
@@ -174,7 +177,8 @@ def draw(matched: Sequence[Matched], title: str) -> Figure:
     axis.set_xscale("log", base=2)
     axis.set(yscale="log", xlabel="bytes", ylabel="simulated time / measured time", title=title)
     grid(axis, "both")
-    axis.legend(fontsize=8, frameon=False)
+    if compared:
+        axis.legend(fontsize=8, frameon=False)
     return figure
 
 

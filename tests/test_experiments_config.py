@@ -162,6 +162,11 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "local_bandwith",
             "key machine.local_bandwith: unknown key; did you mean local_bandwidth",
         ),
+        (
+            "local_bandwidth",
+            "buffer_bytes",
+            "key machine.buffer_bytes: unknown key; it is a key of [machine.packet];",
+        ),
         ("p = 4\n", "", "key machine.p: missing; a dragonfly needs p, a, g"),
         ("p = 4\n", 'p = "4"\n', 'key machine.p: "4"; must be a whole number'),
         ("p = 4\n", "p = 4\nlocal_bandwidth_Bps = 5\n", "given twice"),

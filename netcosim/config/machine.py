@@ -59,7 +59,10 @@ class _PacketKeys(Section):
         if section.congestion_control == "credits":
             for key in self.model_fields_set - {"congestion_control"}:
                 if key.startswith("congestion_"):
-                    raise NetcosimError(f"{short_name(key)} needs congestion_control")
+                    raise NetcosimError(
+                        f"{short_name(key)} needs congestion_control; with "
+                        '"credits" (the default) there is none'
+                    )
         return self
 
     @model_validator(mode="after")
@@ -232,7 +235,10 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
             routed_keys = {n for one in routings_for(family) for n in ROUTINGS.facts(one).keys}
             every = {*known, *own_keys, *routed_keys, "preset", "recipe"} - {"routing_parameters"}
             valid = sorted(map(short_name, every))
-            raise ConfigError(f"machine.{key}", None, f"unknown key;{near(key, valid)}")
+            packet = parameters_of(PacketConfig)
+            of_packets = key in {*packet, *map(short_name, packet)}
+            hint = " it is a key of [machine.packet];" if of_packets else ""
+            raise ConfigError(f"machine.{key}", None, f"unknown key;{hint}{near(key, valid)}")
     parameters |= values
     _check(FAMILIES[family], parameters, written)
     plain = {k: list(v) if isinstance(v, tuple) else v for k, v in parameters.items()}

@@ -42,7 +42,9 @@ NAV: dict[str, tuple[str, ...]] = {
     ),
     "The models": (
         "packet-model",
+        "end-points",
         "input-queued",
+        "congestion-control",
         "flow-model",
         "queue",
         "run-times",

@@ -1,4 +1,4 @@
-"""Random processor time of hosts (docs/packet-model.md, "Jitter of hosts")."""
+"""Random processor time of hosts (docs/end-points.md, "Jitter of hosts")."""
 
 from __future__ import annotations
 

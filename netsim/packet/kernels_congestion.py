@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Congestion control at destinations and sources (docs/packet-model.md, "Congestion control").
+"""Congestion control at destinations and sources (docs/congestion-control.md).
 
 ``paces`` is the run's `netsim.packet.tables.Paces`. Times are ticks of one picosecond, so that the
 numbers are those of the reference.

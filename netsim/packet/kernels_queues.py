@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Queues of ports in which parts pass others (docs/packet-model.md, "Nodes" and "Rendezvous").
+"""Queues of ports in which parts pass others (docs/packet-model.md, docs/end-points.md).
 
 A part that is not at the head has in ``sent`` how many of its packets have been sent. Nothing here
 runs where the parts of a port are sent one after the other. ``a`` is the run's `Arrays`.

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Ranks: begin steps, post sends, count arrivals, continue.
 
-The rules, with their numbers, are those of docs/packet-model.md, "Ranks", where no other section is
+The rules, with their numbers, are those of docs/end-points.md, "Ranks", where no other section is
 named.
 
 What is called a rank here is a stream of one: streams of a rank are on one node, which is all that

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """A rank's own sends: when all have left the node, and when a group that loops begins again.
 
-The rules are those of docs/packet-model.md, "Own sends" and "Groups that loop". Nothing here runs
+The rules are those of docs/end-points.md, "Own sends" and "Groups that loop". Nothing here runs
 where no step waits for sends and no group loops (`tracks` of `netsim.packet.tables.SCALARS`).
 ``a`` is the run's `Arrays`.
 """

@@ -1,4 +1,4 @@
-"""Rows of messages, steps and streams, for the kernels (docs/packet-model.md)."""
+"""Rows of messages, steps and streams, for the kernels (docs/end-points.md)."""
 
 from __future__ import annotations
 

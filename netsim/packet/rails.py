@@ -1,4 +1,4 @@
-"""Which rail a message takes, and which links are of rails (docs/packet-model.md, "Rails")."""
+"""Which rail a message takes, and which links are of rails (docs/end-points.md, "Rails")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Congestion control of the reference engine (docs/packet-model.md, "Congestion control")."""
+"""Congestion control of the reference engine (docs/congestion-control.md)."""
 
 from __future__ import annotations
 

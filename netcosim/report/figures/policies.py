@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from netcosim.report.effect import Effect
+from netcosim.report.effect import Effect, Quantity
+from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import time_unit
 from netcosim.report.figures.style import (
     GRID,
@@ -126,6 +128,22 @@ def pair_matrix(
     axis.set_yticks(range(len(names)), shown)
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
+
+
+def pair_panel(
+    quantity: Quantity, names: Sequence[str], cells: Mapping[tuple[str, str], tuple[str, int]]
+) -> Panel:
+    """Return the panel of a `pair_matrix`."""
+    words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in cells.items())
+    draw = partial(pair_matrix, names=names, cells=cells)
+    return Panel(draw, quantity.title, f"{quantity.name}: {words}.")
+
+
+def pairs_drawing(panels: Sequence[Panel], policies: int, caption: str) -> list[Drawing]:
+    """Return the drawing of panels from `pair_panel`; none where there are none."""
+    size, title = (3.9, 1.1 + 0.4 * policies), "Every pair of policies"
+    drawing = Drawing("pairs", title, panels, caption, size, legend=False, lines="")
+    return [drawing] if panels else []
 
 
 def waits_by_size(

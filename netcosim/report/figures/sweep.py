@@ -16,7 +16,7 @@ from netcosim.report.compared import Compared
 from netcosim.report.effect import Quantity, signed
 from netcosim.report.figures.drawing import Drawing, Panel, safe_name
 from netcosim.report.figures.lines import time_unit
-from netcosim.report.figures.policies import pair_matrix
+from netcosim.report.figures.policies import pair_panel, pairs_drawing
 from netcosim.report.figures.run import wait_shares, waits_drawing, waits_of
 from netcosim.report.figures.style import (
     GRID,
@@ -46,7 +46,7 @@ PAIRS, WAITS = "Every pair of policies", "Who waits"
 TEXTS = {
     BY_REGION: "",
     PAIRS: "Each policy (row) against each other one (column), over all settings.",
-    WAITS: "All jobs of one repetition.",
+    WAITS: f"All jobs of one repetition, at {MOST_PANELS} settings at most.",
 }
 """Titles of sections, and what they begin with; by default `CLIPPED`."""
 Value = TypeVar("Value")
@@ -316,9 +316,7 @@ def pair_drawings(compared: Compared) -> list[Drawing]:
             if len(cells) == 1 or not any(effect.has_interval for effect in effects):
                 text = f"{signed(float(np.median([e.value for e in effects])))} %"
             squares[pair] = (text, state)
-        words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in squares.items())
-        draw = partial(pair_matrix, names=names, cells=squares)
-        panels.append(Panel(draw, metric.title, f"{metric.name}: {words}."))
+        panels.append(pair_panel(metric, names, squares))
     what = (
         "Change of the row from the column."
         if len(cells) == 1
@@ -329,8 +327,7 @@ def pair_drawings(compared: Compared) -> list[Drawing]:
         f"{what} Blue: the row is better; orange: the column is; grey: neither. Each interval is "
         "at 95 %: of 20 pairs that do not differ, one appears to."
     )
-    size = (3.9, 1.1 + 0.4 * len(names))
-    return [Drawing("pairs", PAIRS, panels, caption, size, legend=False, lines="")]
+    return pairs_drawing(panels, len(names), caption)
 
 
 def _waits(compared: Compared, kept: Mapping[str, ArchivedRun]) -> list[Drawing]:

@@ -76,7 +76,7 @@ def grouped_bars(
     zero: float = 0.0,
     ends: tuple[str, str] | None = None,
     outline: str | None = None,
-    marks: Mapping[tuple[Any, Any], float] | None = None,
+    marks: Mapping[tuple[Any, Any], float | Sequence[float]] | None = None,
     order: Sequence[Any] | None = None,
     colours: Mapping[Any, str] | None = None,
     name: Callable[[Any], str] = str,
@@ -94,8 +94,9 @@ def grouped_bars(
         Columns with the ends of an interval, drawn as a line over the bar.
     outline : str, optional
         Column of a second height, drawn as an empty bar around the first.
-    marks : mapping of (x, by) to float, optional
-        Printed values, already scaled: a line across the bar, "paper" in the legend.
+    marks : mapping of (x, by) to float or floats, optional
+        Printed values, or the ends of a range, already scaled: lines across the bar, "paper" in the
+        legend.
     order : sequence, optional
         Groups from left to right; in order of first appearance by default.
     colours : mapping of by to colour, optional

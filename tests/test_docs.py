@@ -97,8 +97,7 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     from netcosim.config.load import config_from
     from netcosim.demo_config import demo_config_text
     from netcosim.report.about import notes_of
-    from netcosim.report.policies import policy_rows
-    from netcosim.report.table import text_table
+    from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.verdict import findings
     from netcosim.runs.cosim import run_cosim
     from netcosim.runs.cosim_tables import result_tables
@@ -109,7 +108,7 @@ def test_the_demos_table_in_the_readme_is_what_comes_out() -> None:
     config = tomllib.loads(text)
     config["run"]["keep"] = "schedules"  # jobs need not be sent alone as well
     result = run_cosim(config_from(config))
-    shown = [*text_table(policy_rows(result_tables(result))).splitlines(), *notes_of(result)]
+    shown = [*print_table(policy_rows(result_tables(result))).splitlines(), *notes_of(result)]
     [table] = [
         found.group(2).splitlines()
         for found in BLOCK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))

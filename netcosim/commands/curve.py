@@ -116,8 +116,8 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     from netcosim.curve.page import recommend_routing, write_report
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.report.page import Section
+    from netcosim.report.policies import print_table
     from netcosim.report.recommendation import listed, print_answer
-    from netcosim.report.table import text_table
 
     # what they import takes a while and must not come before a word on compiling
     from netcosim.runs.frames import frames_of
@@ -143,7 +143,8 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
             out, Path(args.config), config, answer, title, drawn, sections, args.summary
         )
         files = {"page": page, "figure": figure, "table": out / "curve.csv"}
-        lines = ["", text_table(summary(frame))]
+        rows = [{str(k): v for k, v in row.items()} for row in summary(frame).to_dict("records")]
+        lines = ["", print_table(rows)]
         lines += bounds.describe() if bounds else ()
         print_answer(answer, [*lines, f"{more}; {listed(files)}"], files, args.as_json)
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     Table = pd.DataFrame | Rows
 
 _MINUS, _DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
-_PLAIN = str.maketrans({_MINUS: "-", _DASH: "-", "∞": "inf"})
+PLAIN = str.maketrans({_MINUS: "-", _DASH: "-", "∞": "inf"})
+"""Letters of any terminal."""
 
 SHORT_S = 0.1
 """Times below this are in ms, us or ns."""
@@ -99,12 +100,6 @@ def shown_texts(table: Table, digits: int = 3) -> list[list[str]]:
     heads = [f"{c.title} ({c.unit})" if c.unit else c.title for c in columns]
     rows = zip(*(column.cells for column in columns), strict=True)
     return [heads, *([cell.text for cell in row] for row in rows)]
-
-
-def text_table(table: Table) -> str:
-    """Return a table as a page shows it, for the screen."""
-    rows = [[cell.translate(_PLAIN) for cell in row] for row in shown_texts(table)]
-    return "\n".join(aligned(rows, left=1))
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:

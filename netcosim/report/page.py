@@ -10,7 +10,6 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,8 +49,6 @@ class Section:
     """Instead of ``drawings``: one that is drawn."""
     caption: str = ""
     """Below the figure, and its text for those who cannot see it."""
-    digits: int = 3
-    """Significant digits in the table."""
     folded: bool = False
     """Shown when its title is clicked."""
     html: Markup = _NOTHING
@@ -172,7 +169,7 @@ def _section(anchor: str, section: Section) -> Markup:
         inside.append(part("legend", section.legend))
     inside += _drawn(anchor, section)
     if section.table is not None:
-        table = table_html(section.table, section.digits)
+        table = table_html(section.table)
         drawn = section.figure is not None or section.drawings
         folded = drawn and len(section.table) > FEW_ROWS
         inside.append(part("folded", "The numbers", table) if folded else table)
@@ -233,13 +230,9 @@ def figures_of(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Figu
     found: list[tuple[str, Callable[[], Figure]]] = []
     for section in sections:
         if section.figure is not None:
-            found.append((section.title, partial(_same, section.figure)))
+            found.append((section.title, lambda drawn=section.figure: drawn))
         found += [(drawing.name, drawing.draw) for drawing in section.drawings]
     return found
-
-
-def _same(figure: Figure) -> Figure:
-    return figure
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:

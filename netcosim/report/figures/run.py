@@ -107,13 +107,7 @@ def _effect_drawings(
 
 
 def pair_drawing(effects: Sequence[Effect], policies: Sequence[str]) -> list[Drawing]:
-    """Return a matrix of all pairs of policies for each quantity that has effects of several.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-        Of policies against one reference, which may be one of the policies.
-    """
+    """Return a matrix of all pairs of policies for each quantity, from effects against one."""
     panels = []
     for quantity in dict.fromkeys(effect.quantity for effect in effects):
         own: dict[str, Effect | None] = {e.subject: e for e in effects if e.quantity == quantity}

@@ -16,6 +16,7 @@ from netcosim.report.compared import Compared
 from netcosim.report.effect import Quantity, signed
 from netcosim.report.figures.drawing import Drawing, Panel, safe_name
 from netcosim.report.figures.lines import time_unit
+from netcosim.report.figures.panels import Square, squares
 from netcosim.report.figures.policies import pair_panel, pairs_drawing
 from netcosim.report.figures.run import wait_shares, waits_drawing, waits_of
 from netcosim.report.figures.style import (
@@ -387,31 +388,24 @@ def _cells(compared: Compared, fixed: Cell) -> Mapping[tuple[int, int], Cell]:
 
 def _map(axis: Axes, *, compared: Compared, metric: Quantity, fixed: Cell) -> None:
     """Draw cells in the colour of the best policy; hatched where it is not significant."""
-    from matplotlib.patches import Rectangle
-
     colours = policy_colours(compared.policies)
-    hatched: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": SOFT}
     across, *others = compared.swept.axes
     wide, high = len(across), (len(others[0]) if others else 1)
-    named = wide <= 5
-    for (x, y), cell in _cells(compared, fixed).items():
+    named, drawn = wide <= 5, {}
+    for at, cell in _cells(compared, fixed).items():
         best = compared.best(metric, cell)
         if best is None:
             continue
-        place: dict[str, Any] = {"xy": (x - 0.48, y - 0.46), "width": 0.96, "height": 0.92}
         if best.state == "not significant":
-            axis.add_patch(Rectangle(**place, facecolor=GRID, linewidth=0))
-            axis.add_patch(Rectangle(**place, **hatched, linewidth=0, label=best.state))
+            drawn[at] = Square(GRID, label=best.state, hatch="////")
             continue
         clear = best.state == "significant"
         # where names have no room in their cells, the legend has them
         label = (None if named else best.policy) if clear else "pale: no interval"
-        paint, alpha = colours[best.policy], 1.0 if clear else 0.45
-        axis.add_patch(Rectangle(**place, facecolor=paint, linewidth=0, alpha=alpha, label=label))
-        if named:
-            ink = ON_COLOUR if clear else INK
-            text = literal(best.policy, 34 // wide)
-            axis.text(x, y, text, ha="center", va="center", fontsize=8, color=ink)
+        text = literal(best.policy, 34 // wide) if named else ""
+        ink, alpha = (ON_COLOUR, 1.0) if clear else (INK, 0.45)
+        drawn[at] = Square(colours[best.policy], text, ink, alpha, label)
+    squares(axis, drawn)
     axis.set(xlim=(-0.5, wide - 0.5), ylim=(-0.5, high - 0.5))
     some = spread(range(wide), _MOST_TICKS)
     name_ticks(axis, some, (literal(across.labels[i], max(3, 40 // len(some))) for i in some))
@@ -422,8 +416,6 @@ def _map(axis: Axes, *, compared: Compared, metric: Quantity, fixed: Cell) -> No
         axis.set_ylabel(literal(up.title), fontsize=8)
     else:
         axis.set_yticks([])
-    axis.tick_params(length=0)
-    axis.spines[:].set_visible(False)
 
 
 def _map_words(compared: Compared, metric: Quantity, fixed: Cell) -> str:

@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -230,9 +231,13 @@ def figures_of(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Figu
     found: list[tuple[str, Callable[[], Figure]]] = []
     for section in sections:
         if section.figure is not None:
-            found.append((section.title, lambda drawn=section.figure: drawn))
+            found.append((section.title, partial(_same, section.figure)))
         found += [(drawing.name, drawing.draw) for drawing in section.drawings]
     return found
+
+
+def _same(figure: Figure) -> Figure:
+    return figure
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:

@@ -336,7 +336,8 @@ def _waits(compared: Compared, kept: Mapping[str, ArchivedRun]) -> list[Drawing]
     colours = policy_colours(compared.policies)
     panels = []
     for key, run in kept.items():
-        waits = {n: w for n, w in waits_of(run).items() if not np.isnan(w).all()}
+        found = waits_of(run).items()
+        waits = {n: w for n, w in found if n in colours and not np.isnan(w).all()}
         if waits:
             title = compared.swept.describe(compared.swept.cells[key])
             panels.append(Panel(partial(wait_shares, wait_s=waits, colours=colours), title))

@@ -543,7 +543,7 @@ def test_every_pair_of_a_run_is_drawn_with_its_change() -> None:
     """0.5 and 2 of the reference: a fourth of each other, and the sure ones are coloured."""
     tables = run_tables([(0.5, 0.1), (2.0, 0.1)], [])
     _, pairs = run_drawings(tables, None)["policies"]
-    words = next(panel.words for panel in pairs.panels if panel.title == "communication time")
+    words = next(panel.words for panel in pairs.panels if panel.title == "Communication time")
     assert "p0 against p1: -75 %" in words
     assert "p1 against p0: +300 %" in words
     assert "rdn against p0: +100 %" in words

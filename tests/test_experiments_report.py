@@ -27,8 +27,9 @@ from netcosim.report.figures.run import wait_shares
 from netcosim.report.figures.style import COLOURS, ON_COLOUR, colour, dash, marker, policy_colours
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
+from netcosim.report.policies import print_table
 from netcosim.report.svg import css_colour, figure_html
-from netcosim.report.table import aligned, format_number, table_html, text_table
+from netcosim.report.table import aligned, format_number, table_html
 from netcosim.report.templates import part
 from netcosim.reproduce.figure import claims_drawing, write_files
 from netcosim.reproduce.paper import Analysis, Options, Paper, PaperFigure
@@ -395,7 +396,7 @@ def test_the_screen_has_the_table_of_the_page() -> None:
         {"policy": "a", "wait_s": 14400.0, "change_percent": -2.5},
         {"policy": "longer", "wait_s": None, "change_percent": 0.0},
     ]
-    assert text_table(rows).splitlines() == [
+    assert print_table(rows).splitlines() == [
         "policy  wait (h)  change (%)",
         "a              4       -2.50",
         "longer         -           0",

@@ -121,8 +121,14 @@ def fig6_draw(analysis: Analysis, options: Options) -> Figure:
     """Draw bars from 80 %, as in the paper."""
     table = analysis.tables["utilisation"]
 
+    marks = {
+        (log, policy): ranges.get(log, ranges["others"])
+        for policy, ranges in printed["fig6"].items()
+        for log in first_seen(table, "log")
+    }
+
     def draw(axis: Any, rows: pd.DataFrame) -> None:
-        grouped_bars(axis, rows, "log", "policy", "steady_utilisation", scale=100)
+        grouped_bars(axis, rows, "log", "policy", "steady_utilisation", scale=100, marks=marks)
         axis.set_ylim(80, 100)
 
     width = max(6.0, 1.2 * table["log"].nunique() + 1)
@@ -186,11 +192,14 @@ def fig7_claims(frames: Frames) -> Found:
 
 def fig7_draw(analysis: Analysis, options: Options) -> Figure:
     """Draw all jobs as filled bars, and jobs of more than 100 nodes as outlines."""
+    papers = printed["oct_cab_10"]
+    marks = {("oct-cab", "10%", p): 100 * (ratio["all"] - 1) for p, ratio in papers.items()}
     return _scenario_bars(
         analysis.tables["turnaround"],
         "mean_turnaround_s_ratio",
         "turnaround above Baseline's (%)",
         outline="mean_turnaround_large_s_ratio",
+        marks=marks,
     )
 
 
@@ -219,7 +228,7 @@ def fig8_draw(analysis: Analysis, options: Options) -> Figure:
     table = analysis.tables["makespan"]
     plain = table[table["scenario"] == "none"].set_index(["log", "policy"])["makespan_s_ratio"]
     worst = {
-        (str(plain.xs(policy, level="policy").idxmax()), policy): percent
+        (str(plain.xs(policy, level="policy").idxmax()), "none", policy): percent
         for policy, percent in printed["makespan"]["worst"].items()
         if policy in plain.index.get_level_values("policy")
     }
@@ -232,13 +241,13 @@ def _scenario_bars(
     label: str,
     *,
     outline: str | None = None,
-    marks: Mapping[tuple[str, str], float] | None = None,
+    marks: Mapping[tuple[str, str, str], float],
 ) -> Figure:
-    """Draw percent above Baseline, one panel a log; ``marks``: the paper's, without speed-ups."""
+    """Draw percent above Baseline, one panel a log; ``marks``: by log, scenario and policy."""
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         [log] = first_seen(rows, "log")
-        here = {("none", p): height for (where, p), height in (marks or {}).items() if where == log}
+        here = {(case, policy): y for (of, case, policy), y in marks.items() if of == log}
         grouped_bars(
             axis,
             rows,

@@ -24,12 +24,6 @@ def read_printed(paper: str) -> dict[str, Any]:
 
 
 def paper_figures(paper: str, parts: Mapping[str, tuple[Any, ...]]) -> dict[str, PaperFigure]:
-    """Return the figures that ``[figures]`` of a paper's ``paper.toml`` describes in a line each.
-
-    Parameters
-    ----------
-    parts : mapping of str to tuple
-        The other arguments of `PaperFigure`, by figure.
-    """
+    """Return the figures that ``[figures]`` of a paper's ``paper.toml`` has a line for."""
     descriptions = read_data(paper)["figures"]
     return {name: PaperFigure(name, line, *parts[name]) for name, line in descriptions.items()}

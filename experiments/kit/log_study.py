@@ -32,11 +32,6 @@ def study_content(
 
     Parameters
     ----------
-    sections : mapping
-        ``machine`` and ``workload``.
-    network : {"fattree", "dragonfly"}
-    policies : sequence of str
-        The reference first.
     changes : mapping of str to object, optional
         Dotted keys that are other than here, such as ``{"machine.taper": 0.5}``.
     """

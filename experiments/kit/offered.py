@@ -68,6 +68,9 @@ def on_clock(program: Program, cycle_s: float) -> Program:
     return replace(program, compute_s=np.maximum(gaps, 0.0) * cycle_s)
 
 
+LONE = 500
+
+
 @dataclass(frozen=True)
 class LoneMessages:
     """Messages without contention."""
@@ -147,20 +150,10 @@ def measure_lone(
     )
 
 
-def lone_load(
-    routing: Routing, config: PacketConfig, rng: np.random.Generator, count: int = 500
-) -> LoneMessages:
-    """Measure single packets between random nodes, each sent long after the previous one arrived.
-
-    Parameters
-    ----------
-    routing : Routing
-        Of a topology whose links are all alike.
-    count : int
-        Messages, each from another node; no more than there are nodes.
-    """
+def lone_load(routing: Routing, config: PacketConfig, rng: np.random.Generator) -> LoneMessages:
+    """Measure `LONE` packets, each sent from another node long after the previous one arrived."""
     n = routing.topology.n_nodes
-    src = rng.permutation(n)[:count].astype(np.int64)
+    src = rng.permutation(n)[:LONE].astype(np.int64)
     dst = (src + rng.integers(1, n, len(src))) % n
     gap_s = 100 * lone_time_ps(routing, config, 2) / PS_PER_S
     program = lone_messages(n, src, dst, config.packet_bytes, gap_s)

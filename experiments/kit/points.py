@@ -35,15 +35,9 @@ def config_points(
 
     Parameters
     ----------
-    experiment : str
-        Identifies points of one store.
-    base : mapping
-        A config as in a file.
     changes : mapping of str to sequence
         Dotted keys and their values, such as ``{"queue.policies": [["ta"], ["jigsaw"]]}``. A key
         with single values joins the rows as a column of its last name; policies do anyway.
-    labels : mapping
-        Columns that are the same at every point.
 
     Notes
     -----

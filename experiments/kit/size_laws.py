@@ -18,8 +18,6 @@ def draw_size(law: str, smallest: int, largest: int, rng: np.random.Generator) -
 
     Parameters
     ----------
-    law : str
-        A name of `SIZE_LAWS`.
     smallest, largest : int
         At least 1; both can be drawn (of "powers" the powers of two between them).
     """

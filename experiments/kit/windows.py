@@ -29,11 +29,6 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
 
     Columns ``METRIC_low`` and ``METRIC_high`` are the ends of Student's interval over windows
     (`queuesim.statistics.t_of_snapshots`: nan below four).
-
-    Parameters
-    ----------
-    rows : DataFrame
-        With a column "window"; all rows of one count alike.
     """
     found = []
     for row, part in cells(rows, *keys):
@@ -62,10 +57,6 @@ def table_of(
     ----------
     pairs : DataFrame
         Table "pairs" of measured runs, with a column "window".
-    policies, patterns : sequence of str
-        That the table must have.
-    seed : int
-        Of the bootstrap over snapshots.
     """
     several = pairs["window"].nunique() >= LEAST_WINDOWS
     found: list[SpeedupRow] = []

@@ -183,8 +183,17 @@ def fig9_draw(analysis: Analysis, options: Options) -> Figure:
     table = table.assign(log=table["log"].str.replace(" on ", "\non "))
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
-        column = "makespan_s_ratio"
-        grouped_bars(axis, rows, "log", "scenario", column, scale=100, zero=1, name="TA {}".format)
+        grouped_bars(
+            axis,
+            rows,
+            "log",
+            "scenario",
+            "makespan_s_ratio",
+            scale=100,
+            zero=1,
+            marks={("sep\non cab", s): p for s, p in printed["sep_makespan_percent"].items()},
+            name="TA {}".format,
+        )
 
     width = max(6.0, 1.0 + 1.5 * table["log"].nunique())
     label = "makespan above Baseline's (%)"

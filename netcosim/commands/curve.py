@@ -112,8 +112,8 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     from netcosim.curve.page import publish, recommend_routing
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.report.page import Section
+    from netcosim.report.policies import print_table
     from netcosim.report.recommendation import listed, print_answer
-    from netcosim.report.table import text_table
 
     # what they import takes a while and must not come before a word on compiling
     from netcosim.runs.frames import frames_of
@@ -140,7 +140,8 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
             sections.insert(1, Section("Links", LINKS, links, draw_links(links), "Load of links."))
         drawn = draw(frame, topology.name, ceiling)
         files = publish(args, out, config, answer, title, drawn, sections, frames)
-        lines = ["", text_table(saturation)]
+        rows = [{str(k): v for k, v in row.items()} for row in saturation.to_dict("records")]
+        lines = ["", print_table(rows)]
         lines += bounds.describe() if bounds else ()
         print_answer(answer, [*lines, f"{more}; {listed(files)}"], files, args.as_json)
 

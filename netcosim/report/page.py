@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from netcosim.report.figures.drawing import Drawing, safe_name
+from netcosim.report.figures.drawing import Drawing
 from netcosim.report.figures.style import distinct
 from netcosim.report.glossary import asset, marked, paragraphs, terms_in
 from netcosim.report.svg import figure_html
@@ -50,8 +50,6 @@ class Section:
     """Instead of ``drawings``: one that is drawn."""
     caption: str = ""
     """Below the figure, and its text for those who cannot see it."""
-    digits: int = 3
-    """Significant digits in the table."""
     folded: bool = False
     """Shown when its title is clicked."""
     html: Markup = _NOTHING
@@ -172,7 +170,7 @@ def _section(anchor: str, section: Section) -> Markup:
         inside.append(part("legend", section.legend))
     inside += _drawn(anchor, section)
     if section.table is not None:
-        table = table_html(section.table, section.digits)
+        table = table_html(section.table)
         drawn = section.figure is not None or section.drawings
         folded = drawn and len(section.table) > FEW_ROWS
         inside.append(part("folded", "The numbers", table) if folded else table)
@@ -188,7 +186,7 @@ def _drawn(anchor: str, section: Section) -> list[Markup]:
     groups = [drawing for drawing in section.drawings if len(drawing.panels) > 1]
     found = []
     if single:
-        drawn = [_panels(anchor, drawing, section)[0] for drawing in single]
+        drawn = [_panels(f"{anchor}-{i}", one, section)[0] for i, one in enumerate(single)]
         width = single[0].size_in[0]
         found.append(part("panels", "", "", width, drawn) if len(drawn) > 1 else drawn[0])
     shown = [
@@ -197,9 +195,9 @@ def _drawn(anchor: str, section: Section) -> list[Markup]:
             drawing.title if len(section.drawings) > 1 else "",
             drawing.caption,
             drawing.size_in[0],
-            _panels(anchor, drawing, section),
+            _panels(f"{anchor}-{i}-of-several", drawing, section),
         )
-        for drawing in groups
+        for i, drawing in enumerate(groups)
     ]
     found += shown[:OPEN_DRAWINGS]
     if rest := groups[OPEN_DRAWINGS:]:
@@ -208,9 +206,9 @@ def _drawn(anchor: str, section: Section) -> list[Markup]:
     return found
 
 
-def _panels(anchor: str, drawing: Drawing, section: Section) -> list[Markup]:
+def _panels(name: str, drawing: Drawing, section: Section) -> list[Markup]:
     """Return each panel as a figure; the only one has the drawing's title and caption."""
-    name, one = f"{anchor}-{safe_name(drawing.name)}", len(drawing.panels) == 1
+    one = len(drawing.panels) == 1
     return [
         figure_html(
             drawing.figure(number, legend=not section.legend),

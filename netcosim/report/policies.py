@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netcosim.report.effect import joined_ends, signed
+from netcosim.report.table import PLAIN, aligned, shown_texts
 from netcosim.runs.frames import with_units
 from netcosim.runs.store import Rows
 from netsim.errors import need_name
@@ -14,6 +15,8 @@ from queuesim.statistics import ENDS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from netcosim.report.table import Table
 
 
 def policy_table(tables: Mapping[str, Rows]) -> pd.DataFrame:
@@ -93,3 +96,9 @@ def _change(row: Mapping[str, object]) -> str:
     texts = ["" if end is None else signed(100 * (float(str(end)) - 1)) for end in ends]
     known = joined_ends(*texts[1:]) if all(texts) else "no interval"
     return f"{texts[0]} % ({known})"
+
+
+def print_table(table: Table) -> str:
+    """Return a table as a page shows it, for the screen."""
+    rows = [[cell.translate(PLAIN) for cell in row] for row in shown_texts(table)]
+    return "\n".join(aligned(rows, left=1))

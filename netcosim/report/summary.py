@@ -91,7 +91,7 @@ def _tabulate(axis: Axes, section: Section, top: float) -> None:
     from matplotlib.transforms import Bbox
 
     assert section.table is not None
-    heads, *rows = shown_texts(section.table[:MOST_ROWS], section.digits)
+    heads, *rows = shown_texts(section.table[:MOST_ROWS])
     height = min(0.021 * (len(rows) + 1.4), top - 0.05)
     axis.set_position((0.07, top - height, 0.86, height))
     drawn = axis.table(

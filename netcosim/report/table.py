@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     Table = pd.DataFrame | Rows
 
 _MINUS, _DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
-_PLAIN = str.maketrans({_MINUS: "-", _DASH: "-", "∞": "inf"})
+PLAIN = str.maketrans({_MINUS: "-", _DASH: "-", "∞": "inf"})
+"""Letters of any terminal."""
 
+DIGITS = 3
+"""Significant digits of numbers of a table that are not whole."""
 SHORT_S = 0.1
 """Times below this are in ms, us or ns."""
 _LONG = ((86400.0, "d", 2 * 86400.0), (3600.0, "h", 7200.0), (60.0, "min", 120.0))
@@ -75,7 +78,7 @@ def columns_of(table: Table) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in table] for name in names}
 
 
-def table_html(table: Table, digits: int = 3) -> Markup:
+def table_html(table: Table) -> Markup:
     """Return the table as HTML; a data frame's index is left out.
 
     Times have the unit in which they read well, an interval is in the column of its value, and of
@@ -83,7 +86,7 @@ def table_html(table: Table, digits: int = 3) -> Markup:
     """
     values = columns_of(table)
     links = values.pop(LINK, None)
-    columns = list(_columns(values, digits))
+    columns = list(_columns(values))
     if links is not None:
         cells = zip(columns[0].cells, links, strict=True)
         columns[0].cells[:] = [cell._replace(link=str(link)) for cell, link in cells]
@@ -93,18 +96,12 @@ def table_html(table: Table, digits: int = 3) -> Markup:
     return _table(shown) + part("folded", f"All {len(columns)} columns", _table(columns))
 
 
-def shown_texts(table: Table, digits: int = 3) -> list[list[str]]:
+def shown_texts(table: Table) -> list[list[str]]:
     """Return heads, then the cells of each row, of the columns that are not folded, as texts."""
-    columns = _shown(list(_columns(columns_of(table), digits)))
+    columns = _shown(list(_columns(columns_of(table))))
     heads = [f"{c.title} ({c.unit})" if c.unit else c.title for c in columns]
     rows = zip(*(column.cells for column in columns), strict=True)
     return [heads, *([cell.text for cell in row] for row in rows)]
-
-
-def text_table(table: Table) -> str:
-    """Return a table as a page shows it, for the screen."""
-    rows = [[cell.translate(_PLAIN) for cell in row] for row in shown_texts(table)]
-    return "\n".join(aligned(rows, left=1))
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
@@ -138,7 +135,7 @@ def _is_number(values: Iterable[Any]) -> bool:
     return bool(given) and all(isinstance(v, Real) and not isinstance(v, bool) for v in given)
 
 
-def _columns(table: Mapping[str, list[Any]], digits: int) -> Iterator[_Column]:
+def _columns(table: Mapping[str, list[Any]]) -> Iterator[_Column]:
     ends = {name: _ends_of(name, table) for name in table}
     inside = {end for pair in ends.values() for end in pair}
     for name, values in table.items():
@@ -151,12 +148,12 @@ def _columns(table: Mapping[str, list[Any]], digits: int) -> Iterator[_Column]:
         factor = 1.0
         if number and unit == "s":
             factor, unit = _readable_time(values)
-        cells = [_cell(factor * v if number else v, number, digits) for v in values]
+        cells = [_cell(factor * v if number else v, number) for v in values]
         if ends[name]:
             pairs = zip(*(table[end] for end in ends[name]), strict=True)
             cells = [
                 cell._replace(
-                    text=cell.text + _interval(low, high, factor, digits),
+                    text=cell.text + _interval(low, high, factor),
                     value=None if v is None or math.isnan(v) else factor * v,
                 )
                 for cell, (low, high), v in zip(cells, pairs, values, strict=True)
@@ -174,10 +171,10 @@ def _ends_of(name: str, table: Mapping[str, object]) -> tuple[str, ...]:
     return ()
 
 
-def _interval(low: float | None, high: float | None, factor: float, digits: int) -> str:
+def _interval(low: float | None, high: float | None, factor: float) -> str:
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
-    ends = (format_number(factor * end, min(digits, 3)) for end in (low, high))
+    ends = (format_number(factor * end, DIGITS) for end in (low, high))
     return f" ({joined_ends(*ends)})"
 
 
@@ -191,15 +188,15 @@ def _readable_time(values: Iterable[float]) -> tuple[float, str]:
     return next(((1 / s, unit) for s, unit, least in _LONG if longest_s >= least), (1.0, "s"))
 
 
-def _cell(value: Any, number: bool, digits: int) -> _Cell:
+def _cell(value: Any, number: bool) -> _Cell:
     if number:
         exact = float(value)
         rounded = math.isfinite(exact) and not exact.is_integer()
-        return _Cell(format_number(exact, digits), "number", exact if rounded else None)
+        return _Cell(format_number(exact, DIGITS), "number", exact if rounded else None)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return _Cell(_DASH)
     if isinstance(value, (int, float)):
-        return _Cell(format_number(value, digits))
+        return _Cell(format_number(value, DIGITS))
     text = str(value)
     is_text = isinstance(value, str) and len(value) > 24 and " " in value
     return _Cell(text, "words" if is_text else "")

@@ -79,9 +79,8 @@ def run_and_report(
             # a kill while the page is drawn must cost neither
             path = _page(tasks.store, key, out / PAGE_FILE)
             tasks.store.drop_tasks()
-    from netcosim.report.policies import policy_rows
+    from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.recommendation import listed, print_answer
-    from netcosim.report.table import text_table
     from netcosim.report.verdict import findings, run_recommendation
 
     # last, because a reader that has gone away must not cost the results
@@ -93,7 +92,7 @@ def run_and_report(
         level=config.run.confidence,
     )
     files = {"page": path, "results": results}
-    lines = ["", text_table(policy_rows(tables)), *notes_of(result), "", *findings(tables)[1:]]
+    lines = ["", print_table(policy_rows(tables)), *notes_of(result), "", *findings(tables)[1:]]
     print_answer(answer, [*lines, f"{seconds:.0f} s; {listed(files)}"], files, as_json)
     return path
 

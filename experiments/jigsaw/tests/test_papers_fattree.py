@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from fattree_stream import on_54_nodes, simulate, small_log
 
-from experiments.jigsaw.figures import printed
+from experiments.jigsaw.figures import fig6_draw, printed
 from experiments.jigsaw.paper import PAPER as JIGSAW
 from experiments.jigsaw.why import distance
+from experiments.kit.claims import claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import THUNDER
 from experiments.kit.logs import LOGS_VARIABLE, log_notes
@@ -22,7 +23,7 @@ from experiments.pollard.paper import PAPER as POLLARD
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
+from netcosim.reproduce.paper import Analysis, Options
 from netcosim.runs.frames import against_baseline
 from netcosim.runs.points import point_key
 from netcosim.runs.schedules import queues_of
@@ -329,3 +330,18 @@ def test_pollard_on_a_stand_in(shared_dir, tmp_path):
     assert set(analysis.claims["verdict"]) == {"holds"}
     assert any("replaces aug-2x on cab" in note for note in analysis.notes)
     assert any("skipped aug-2x on pinot" in note for note in analysis.notes)
+
+
+def test_the_papers_ranges_are_in_the_panel() -> None:
+    """Baseline 97 to 100 %, TA 85 to 88 %; another policy has no printed range."""
+    table = pd.DataFrame(
+        {
+            "log": "thunder",
+            "policy": ["baseline", "ta", "lc-s"],
+            "steady_utilisation": [0.98, 0.86, 0.95],
+        }
+    )
+    drawn = fig6_draw(Analysis(claims_frame([]), {"utilisation": table}), Options())
+    lines = [c for c in drawn.axes[0].collections if c.get_label() == "paper"]
+    heights = [sorted(path.vertices[0, 1] for path in line.get_paths()) for line in lines]
+    assert heights == [[97, 100], [85, 88]]

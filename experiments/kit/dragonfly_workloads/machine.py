@@ -97,17 +97,7 @@ def dragonfly(
 def machine_section(
     n_nodes: int, alpha: float, routing: str, settings: Mapping[str, Any] = SETTINGS
 ) -> dict[str, Any]:
-    """Return ``[machine]`` of a machine of Table I.
-
-    Parameters
-    ----------
-    n_nodes : int
-        A key of `MACHINES`.
-    alpha : float
-        Bandwidth of a global link over that of a local link.
-    settings : mapping
-        See `SETTINGS`.
-    """
+    """Return ``[machine]`` of a machine of Table I."""
     a, g = MACHINES[n_nodes]
     shape = {"p": 4, "a": a, "g": g, "arrangement": settings["arrangement"]}
     sizes = {key: settings[key] for key in ("packet_bytes", "header_bytes", "buffer_bytes")}

@@ -28,17 +28,7 @@ def measure_column(options: Options) -> str:
 
 
 def dots_of(times: pd.DataFrame, column: str, reference: str) -> pd.DataFrame:
-    """Return one row a workload and policy: x and y, small and large jobs' time ratios.
-
-    Parameters
-    ----------
-    times : DataFrame
-        Columns routing, workload, policy, kind and ``column``.
-    column : str
-        The measure.
-    reference : str
-        The policy at (1, 1), left out of the result.
-    """
+    """Return one row a workload and policy: x and y, small and large jobs' time ratios."""
     keys = ["routing", "workload", "policy"]
     wide = times.pivot_table(index=keys, columns="kind", values=column, sort=False).reset_index()
     wide = wide.rename(columns={"small": "x", "large": "y"})[[*keys, "x", "y"]]

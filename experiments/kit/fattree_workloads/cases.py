@@ -102,12 +102,8 @@ def make_point(
 
     Parameters
     ----------
-    placement : str
-        A name of `workloads.PLACEMENTS`.
     workload : int
         The jobs follow from this, the options' seed, and the case's machine and sizes alone.
-    alone : bool
-        Whether each job has the machine to itself, on the same nodes.
     """
     return {
         "experiment": "interference",

@@ -78,15 +78,7 @@ def place(
     name: str,
     rng: np.random.Generator,
 ) -> list[NDArray[np.int32]]:
-    """Return the nodes of each job, in the order of its ranks.
-
-    Parameters
-    ----------
-    isolated : sequence of Placement
-        TA's, from `draw_workload`.
-    name : str
-        One of `PLACEMENTS`.
-    """
+    """Return the nodes of each job, in the order of its ranks."""
     need_name("placement", name, PLACEMENTS)
     if name == "ta":
         return [placement.nodes for placement in isolated]
@@ -125,15 +117,11 @@ def allocate_after(
 
     Parameters
     ----------
-    policy : Policy
-        Of an empty machine.
     before : sequence of int
         Nodes of the earlier jobs, in the order in which they came; they leave room for each other
         in the same way. Those that need not leave stay.
     sizes : sequence of int
         Nodes of the requested jobs; each fits with all the others of them on the empty machine.
-    rng : numpy.random.Generator
-        Which of the earlier jobs leaves.
 
     Returns
     -------

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from netcosim.report.figures.drawing import Drawing, Panel
-from netcosim.report.figures.style import INK, colour, marker
+from netcosim.report.figures.style import INK, ON_COLOUR, SOFT, colour, marker
 from netcosim.runs.frames import first_seen, groups
 
 if TYPE_CHECKING:
@@ -29,6 +30,31 @@ class MarkStyle(NamedTuple):
     colour: str
     marker: str = "o"
     scale: float = 1.0
+
+
+class Square(NamedTuple):
+    """A cell of a map: its ground, what is written on it, its name in the legend."""
+
+    paint: str
+    text: str = ""
+    ink: str = ON_COLOUR
+    alpha: float = 1.0
+    label: str | None = None
+    hatch: str = ""
+
+
+def squares(axis: Axes, cells: Mapping[tuple[int, int], Square], size: float = 8) -> None:
+    """Draw squares at columns and rows, without an axis around them; texts of a size in points."""
+    for (x, y), one in cells.items():
+        place: dict[str, Any] = {"xy": (x - 0.48, y - 0.46), "width": 0.96, "height": 0.92}
+        look: dict[str, Any] = {"linewidth": 0, "label": one.label}
+        axis.add_patch(Rectangle(**place, facecolor=one.paint, alpha=one.alpha, **look))
+        if one.hatch:
+            axis.add_patch(Rectangle(**place, fill=False, hatch=one.hatch, edgecolor=SOFT, **look))
+        if one.text:
+            axis.text(x, y, one.text, ha="center", va="center", fontsize=size, color=one.ink)
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
 
 
 def panels(
@@ -76,7 +102,7 @@ def grouped_bars(
     zero: float = 0.0,
     ends: tuple[str, str] | None = None,
     outline: str | None = None,
-    marks: Mapping[tuple[Any, Any], float] | None = None,
+    marks: Mapping[tuple[Any, Any], float | Sequence[float]] | None = None,
     order: Sequence[Any] | None = None,
     colours: Mapping[Any, str] | None = None,
     name: Callable[[Any], str] = str,
@@ -94,8 +120,9 @@ def grouped_bars(
         Columns with the ends of an interval, drawn as a line over the bar.
     outline : str, optional
         Column of a second height, drawn as an empty bar around the first.
-    marks : mapping of (x, by) to float, optional
-        Printed values, already scaled: a line across the bar, "paper" in the legend.
+    marks : mapping of (x, by) to float or floats, optional
+        Printed values, or the ends of a range, already scaled: lines across the bar, "paper" in the
+        legend.
     order : sequence, optional
         Groups from left to right; in order of first appearance by default.
     colours : mapping of by to colour, optional

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 
 from cosim.isolation.phases import NOT, PAYS, UNKNOWN
+from netcosim.report.figures.panels import Square, squares
 from netcosim.report.figures.style import INK, colour
 
 if TYPE_CHECKING:
@@ -50,19 +51,12 @@ def draw_phases(
     across : (str, str)
         The factor's column, and what the axis calls it.
     """
+    drawn = {}
     for row in rows.to_dict("records"):
-        x, y = levels.index(row[across[0]]), loads.index(row["load"])
-        axis.add_patch(
-            Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, color=PAINT[row["verdict"]], linewidth=0)
-        )
-        axis.annotate(
-            f"{round(row['gain_percent'], 1) + 0.0:.1f}",
-            (x, y),
-            ha="center",
-            va="center",
-            fontsize=7,
-            color=INK if row["verdict"] == UNKNOWN else "white",
-        )
+        text, word = f"{round(row['gain_percent'], 1) + 0.0:.1f}", row["verdict"]
+        at = levels.index(row[across[0]]), loads.index(row["load"])
+        drawn[at] = Square(PAINT[word], text, INK if word == UNKNOWN else "white")
+    squares(axis, drawn, size=7)
     axis.set_xlim(-0.5, len(levels) - 0.5)
     axis.set_ylim(-0.5, len(loads) - 0.5)
     axis.set_xticks(range(len(levels)), [f"{level:g}" for level in levels], fontsize=7)

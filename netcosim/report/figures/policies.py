@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from netcosim.report.effect import Effect
+from netcosim.report.effect import Effect, Quantity
+from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import time_unit
+from netcosim.report.figures.panels import Square, grouped_bars, squares
 from netcosim.report.figures.style import (
     GRID,
     INK,
@@ -38,8 +40,6 @@ def effect_bars(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str
         At least one, of one quantity against one reference, in the order in which parts are shown.
     """
     import pandas as pd
-
-    from netcosim.report.figures.panels import grouped_bars
 
     [(quantity, against)] = {(effect.quantity, effect.against) for effect in effects}
     frame = pd.DataFrame(
@@ -114,18 +114,32 @@ def pair_matrix(
     cells : mapping of (row, column) to (text, state)
         States: 1 the row is significantly better, -1 the column is, 0 neither.
     """
+    drawn = {}
     for (row, column), (text, state) in cells.items():
-        x, y = names.index(column), names.index(row)
         paint = {1: colour(0), -1: colour(1), 0: GRID}[state]
-        axis.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=paint, linewidth=0))
-        ink = ON_COLOUR if state else INK
-        axis.text(x, y, text, ha="center", va="center", fontsize=8, color=ink)
+        at = names.index(column), names.index(row)
+        drawn[at] = Square(paint, text, ON_COLOUR if state else INK)
+    squares(axis, drawn)
     axis.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
     shown = [literal(name, 14) for name in names]
     name_ticks(axis, range(len(names)), shown, slanted=sum(map(len, shown)) > 34)
     axis.set_yticks(range(len(names)), shown)
-    axis.tick_params(length=0)
-    axis.spines[:].set_visible(False)
+
+
+def pair_panel(
+    quantity: Quantity, names: Sequence[str], cells: Mapping[tuple[str, str], tuple[str, int]]
+) -> Panel:
+    """Return the panel of a `pair_matrix`."""
+    words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in cells.items())
+    draw = partial(pair_matrix, names=names, cells=cells)
+    return Panel(draw, quantity.title, f"{quantity.name}: {words}.")
+
+
+def pairs_drawing(panels: Sequence[Panel], policies: int, caption: str) -> list[Drawing]:
+    """Return the drawing of panels from `pair_panel`; none where there are none."""
+    size, title = (3.9, 1.1 + 0.4 * policies), "Every pair of policies"
+    drawing = Drawing("pairs", title, panels, caption, size, legend=False, lines="")
+    return [drawing] if panels else []
 
 
 def waits_by_size(

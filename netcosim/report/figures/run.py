@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ from netcosim.report.figures.policies import (
     bars_width_in,
     effect_bars,
     effect_dots,
-    pair_matrix,
+    pair_panel,
+    pairs_drawing,
     waits_by_size,
 )
 from netcosim.report.figures.style import SIDE_IN, SOFT, literal, policy_colours
@@ -105,34 +107,21 @@ def _effect_drawings(
 
 
 def pair_drawing(effects: Sequence[Effect], policies: Sequence[str]) -> list[Drawing]:
-    """Return a matrix of all pairs of policies for each quantity that has effects of several.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-        Of policies against one reference, which may be one of the policies.
-    """
+    """Return a matrix of all pairs of policies for each quantity, from effects against one."""
     panels = []
     for quantity in dict.fromkeys(effect.quantity for effect in effects):
         own: dict[str, Effect | None] = {e.subject: e for e in effects if e.quantity == quantity}
         names = [name for name in policies if name in own or name == effects[0].against]
         own |= {name: None for name in names if name not in own}
-        pairs = {
-            (a, b): between(own[a], own[b]) for a in names for b in names if a != b and len(own) > 2
-        }
+        pairs = {(a, b): between(own[a], own[b]) for a, b in permutations(names, 2)}
         cells = {
             pair: (f"{signed(e.value)} %", (1 if e.better else -1) if e.significant else 0)
             for pair, e in pairs.items()
             if math.isfinite(e.value)
         }
-        if cells:
-            words = "; ".join(f"{a} against {b}: {cells[a, b][0]}" for a, b in cells)
-            draw = partial(pair_matrix, names=names, cells=cells)
-            panels.append(Panel(draw, quantity.name, f"{quantity.name}: {words}."))
-    if not panels:
-        return []
-    size = (3.9, 1.1 + 0.4 * len(policies))
-    return [Drawing("pairs", "Every pair of policies", panels, PAIRS, size, legend=False, lines="")]
+        if len(names) > 2:
+            panels.append(pair_panel(quantity, names, cells))
+    return pairs_drawing(panels, len(policies), PAIRS)
 
 
 # Links

@@ -16,7 +16,8 @@ from netcosim.report.compared import Compared
 from netcosim.report.effect import Quantity, signed
 from netcosim.report.figures.drawing import Drawing, Panel, safe_name
 from netcosim.report.figures.lines import time_unit
-from netcosim.report.figures.policies import pair_matrix
+from netcosim.report.figures.panels import Square, squares
+from netcosim.report.figures.policies import pair_panel, pairs_drawing
 from netcosim.report.figures.run import wait_shares, waits_drawing, waits_of
 from netcosim.report.figures.style import (
     GRID,
@@ -46,7 +47,7 @@ PAIRS, WAITS = "Every pair of policies", "Who waits"
 TEXTS = {
     BY_REGION: "",
     PAIRS: "Each policy (row) against each other one (column), over all settings.",
-    WAITS: "All jobs of one repetition.",
+    WAITS: f"All jobs of one repetition, at {MOST_PANELS} settings at most.",
 }
 """Titles of sections, and what they begin with; by default `CLIPPED`."""
 Value = TypeVar("Value")
@@ -316,9 +317,7 @@ def pair_drawings(compared: Compared) -> list[Drawing]:
             if len(cells) == 1 or not any(effect.has_interval for effect in effects):
                 text = f"{signed(float(np.median([e.value for e in effects])))} %"
             squares[pair] = (text, state)
-        words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in squares.items())
-        draw = partial(pair_matrix, names=names, cells=squares)
-        panels.append(Panel(draw, metric.title, f"{metric.name}: {words}."))
+        panels.append(pair_panel(metric, names, squares))
     what = (
         "Change of the row from the column."
         if len(cells) == 1
@@ -329,8 +328,7 @@ def pair_drawings(compared: Compared) -> list[Drawing]:
         f"{what} Blue: the row is better; orange: the column is; grey: neither. Each interval is "
         "at 95 %: of 20 pairs that do not differ, one appears to."
     )
-    size = (3.9, 1.1 + 0.4 * len(names))
-    return [Drawing("pairs", PAIRS, panels, caption, size, legend=False, lines="")]
+    return pairs_drawing(panels, len(names), caption)
 
 
 def _waits(compared: Compared, kept: Mapping[str, ArchivedRun]) -> list[Drawing]:
@@ -338,7 +336,8 @@ def _waits(compared: Compared, kept: Mapping[str, ArchivedRun]) -> list[Drawing]
     colours = policy_colours(compared.policies)
     panels = []
     for key, run in kept.items():
-        waits = {n: w for n, w in waits_of(run).items() if not np.isnan(w).all()}
+        found = waits_of(run).items()
+        waits = {n: w for n, w in found if n in colours and not np.isnan(w).all()}
         if waits:
             title = compared.swept.describe(compared.swept.cells[key])
             panels.append(Panel(partial(wait_shares, wait_s=waits, colours=colours), title))
@@ -390,31 +389,24 @@ def _cells(compared: Compared, fixed: Cell) -> Mapping[tuple[int, int], Cell]:
 
 def _map(axis: Axes, *, compared: Compared, metric: Quantity, fixed: Cell) -> None:
     """Draw cells in the colour of the best policy; hatched where it is not significant."""
-    from matplotlib.patches import Rectangle
-
     colours = policy_colours(compared.policies)
-    hatched: dict[str, Any] = {"fill": False, "hatch": "////", "edgecolor": SOFT}
     across, *others = compared.swept.axes
     wide, high = len(across), (len(others[0]) if others else 1)
-    named = wide <= 5
-    for (x, y), cell in _cells(compared, fixed).items():
+    named, drawn = wide <= 5, {}
+    for at, cell in _cells(compared, fixed).items():
         best = compared.best(metric, cell)
         if best is None:
             continue
-        place: dict[str, Any] = {"xy": (x - 0.48, y - 0.46), "width": 0.96, "height": 0.92}
         if best.state == "not significant":
-            axis.add_patch(Rectangle(**place, facecolor=GRID, linewidth=0))
-            axis.add_patch(Rectangle(**place, **hatched, linewidth=0, label=best.state))
+            drawn[at] = Square(GRID, label=best.state, hatch="////")
             continue
         clear = best.state == "significant"
         # where names have no room in their cells, the legend has them
         label = (None if named else best.policy) if clear else "pale: no interval"
-        paint, alpha = colours[best.policy], 1.0 if clear else 0.45
-        axis.add_patch(Rectangle(**place, facecolor=paint, linewidth=0, alpha=alpha, label=label))
-        if named:
-            ink = ON_COLOUR if clear else INK
-            text = literal(best.policy, 34 // wide)
-            axis.text(x, y, text, ha="center", va="center", fontsize=8, color=ink)
+        text = literal(best.policy, 34 // wide) if named else ""
+        ink, alpha = (ON_COLOUR, 1.0) if clear else (INK, 0.45)
+        drawn[at] = Square(colours[best.policy], text, ink, alpha, label)
+    squares(axis, drawn)
     axis.set(xlim=(-0.5, wide - 0.5), ylim=(-0.5, high - 0.5))
     some = spread(range(wide), _MOST_TICKS)
     name_ticks(axis, some, (literal(across.labels[i], max(3, 40 // len(some))) for i in some))
@@ -425,8 +417,6 @@ def _map(axis: Axes, *, compared: Compared, metric: Quantity, fixed: Cell) -> No
         axis.set_ylabel(literal(up.title), fontsize=8)
     else:
         axis.set_yticks([])
-    axis.tick_params(length=0)
-    axis.spines[:].set_visible(False)
 
 
 def _map_words(compared: Compared, metric: Quantity, fixed: Cell) -> str:

@@ -87,7 +87,7 @@ MIX = (
 RUNS = {
     "measured": (JOBS + MIX + "run.snapshots = 1\n", 200),
     "coupled-flow": (JOBS + MIX + "run.snapshots = 0\n", 216),
-    "as-logged": ('workload.log = "log.swf"\nrun.snapshots = 0\n', 190),
+    "as-logged": ('workload.log = "log.swf"\nrun.snapshots = 0\n', 170),
 }
 """Config and most modules of the project that a run of it loads, by run-time model.
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from netcosim.curve.config import CurveConfig
     from netcosim.runs.sweep import SweepSummary
     from netcosim.study.results import Tables
-    from netsim.analysis.bounds import Bounds
     from netsim.topology import Topology
 
 HELP = "load-latency and throughput curves of a machine; bus bandwidths of collectives"
@@ -118,6 +118,7 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     # what they import takes a while and must not come before a word on compiling
     from netcosim.runs.frames import frames_of
     from netcosim.study.results import computing_s, read_tables
+    from netsim.analysis.bounds import bounds_of
 
     points = config.points()
     node_bandwidth(topology)
@@ -125,7 +126,9 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
         sources(topology, point["curve"], np.random.default_rng(0))
     if args.dry_run:
         return _planned(FUNCTION, points, out, args)
-    bounds = _bounds(topology)
+    bounds = None
+    with suppress(NetcosimError):  # some cannot be computed
+        bounds = bounds_of(topology)
     uniform = set(config.curve.traffic) <= {"uniform", "uniform-random"}
     ceiling = bounds.uniform_load if bounds is not None and uniform else None
 
@@ -239,13 +242,3 @@ def _computed(
         lines = "".join(f"{line}\n" for line in failure_lines(done[0]))
         print(lines, end="", file=sys.stderr if args.as_json else sys.stdout)
     return done
-
-
-def _bounds(topology: Topology) -> Bounds | None:
-    """Return the bisection bounds of a topology, or None if they cannot be computed."""
-    from netsim.analysis.bounds import bounds_of
-
-    try:
-        return bounds_of(topology)
-    except NetcosimError:
-        return None

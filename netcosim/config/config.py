@@ -38,6 +38,7 @@ from netcosim.config.fields import (
     Whole,
     config_kind,
     known,
+    value_at,
     with_keys,
 )
 from netcosim.config.machine import MachineSection, gpus_per_server
@@ -363,14 +364,14 @@ class Config(Section):
     @model_validator(mode="after")
     def _ranks_are_sorted_on_gpus(self) -> Config:
         """Map ranks by domain on machines of GPUs, as launchers do, unless the config maps them."""
-        from netcosim.config.unread import why_unread
-
+        key = "communication.task_mapping"
         given = "task_mapping" in self.communication.model_fields_set
+        conditions = filter(None, (if_communicating(key), if_not_ignored(key)))
         # where nothing reads it, the default stays, which is no key that is set
         if (
             not given
             and gpus_per_server(self.machine) > 1
-            and why_unread(self, "communication.task_mapping") is None
+            and all(one.holds(*(value_at(self, name) for name in one.keys)) for one in conditions)
         ):
             mapped = self.communication.model_copy(update={"task_mapping": "by-domain"})
             self.__dict__["communication"] = mapped

@@ -84,10 +84,9 @@ def config_error(
     tail = "" if not more else f" ({more} more mistake{'s' if more > 1 else ''} in this config)"
     if isinstance(named := first.get("ctx", {}).get("error"), ConfigError):
         return ConfigError(named.key, named.value, named.message + tail)
-    loc = _true_location(first["loc"], raw)
+    loc, value = _located(first["loc"], raw)
     dotted = ".".join(str(part) for part in loc)
     key = spelled.get(dotted, dotted) or "(top level)"
-    value = _lookup(raw, loc)
     line = _in_words(first, loc, model)
     if first["type"] == "value_error" and str(value) in line:
         value = None
@@ -96,33 +95,25 @@ def config_error(
     return ConfigError(key, value, line + tail)
 
 
-def _true_location(loc: Sequence[int | str], raw: Any) -> tuple[int | str, ...]:
-    """Return the part of pydantic's location that exists in the input, and one missing key.
+def _located(loc: Sequence[int | str], raw: Any) -> tuple[tuple[int | str, ...], object]:
+    """Return the part of pydantic's location that exists in the input, and the value there.
 
-    For unions pydantic adds the names of the types that it tried.
+    It may end with one missing key, and has None then. For unions pydantic adds the names of the
+    types that it tried.
     """
-    kept: list[int | str] = []
+    found: list[int | str] = []
     for part in loc:
         if isinstance(raw, Mapping):
-            kept.append(part)
+            found.append(part)
             if part not in raw:
-                break
+                return tuple(found), None
             raw = raw[part]
         elif isinstance(raw, (list, tuple)) and isinstance(part, int) and part < len(raw):
-            kept.append(part)
+            found.append(part)
             raw = raw[part]
         else:
             break
-    return tuple(kept)
-
-
-def _lookup(raw: Any, loc: Sequence[int | str]) -> object:
-    for part in loc:
-        try:
-            raw = raw[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return raw
+    return tuple(found), raw
 
 
 MOVED_KEYS = {

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
-import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from multiprocessing import parent_process
 from queue import SimpleQueue
 from typing import Any, cast
 
 from netcosim.executors.workers import Workers
 from netcosim.runs.outcome import Outcome, PointResult, encode_tables
-from netsim.errors import ModelWarning, NetcosimError, one_line
+from netsim.errors import NetcosimError, one_line
 from queuesim.result import Rows
 
 Finish = Callable[[Sequence[tuple[str, Any]]], None]
@@ -204,18 +200,3 @@ def describe_error(error: BaseException) -> str:
         place = f" ({os.path.basename(code.co_filename)}:{trace.tb_lineno} in {code.co_name})"
         trace = trace.tb_next
     return f"{type(error).__name__}: {text}{place}"
-
-
-def start_worker() -> None:
-    """Set up a pool's process: leave Ctrl-C to the parent, and exit when the parent does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warnings.simplefilter("ignore", ModelWarning)
-    parent = parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-        os._exit(1)
-
-    # A parent that is killed cannot stop its workers, which would wait for ever.
-    threading.Thread(target=watch, name="watch-parent", daemon=True).start()

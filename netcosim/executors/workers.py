@@ -6,16 +6,18 @@ import math
 import multiprocessing
 import os
 import signal
+import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver, parent_process, resource_tracker
 from typing import Any
 
 from netsim.atomic_files import defer_signals
-from netsim.errors import NetcosimError
+from netsim.errors import ModelWarning, NetcosimError
 from netsim.limits import MAX_INDEX, need_memory, shown
 
 
@@ -38,7 +40,7 @@ class Workers:
     """Whether a killed process ends all calls under way."""
 
     def compute_here(self, n_tasks: int) -> bool:
-        """Return whether this process computes so many tasks itself: no other is worth it."""
+        """Return whether this process computes so many tasks itself."""
         return self.executor is None or (self.local and n_tasks < 2)
 
 
@@ -126,8 +128,6 @@ class ProcessExecutor(Executor):
 
 
 def _start_pool(jobs: int) -> ProcessPoolExecutor:
-    from netcosim.executors.executor import start_worker
-
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["netcosim.executors.executor", "netcosim.runs.cosim"])
     # A terminal sends Ctrl-C to all processes at once. Python makes forkserver and workers deaf
@@ -140,3 +140,18 @@ def _start_pool(jobs: int) -> ProcessPoolExecutor:
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     return ProcessPoolExecutor(jobs, context, initializer=start_worker)
+
+
+def start_worker() -> None:
+    """Set up a pool's process: leave Ctrl-C to the parent, and exit when the parent does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore", ModelWarning)
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    # A parent that is killed cannot stop its workers, which would wait for ever.
+    threading.Thread(target=watch, name="watch-parent", daemon=True).start()

@@ -312,7 +312,9 @@ def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
         return
     # by group and time: busy links and all links, summed over the kinds
     links_of: dict[str, dict[float, tuple[float, float]]] = {}
-    between = set(_kinds_between(run))
+    machine = run.machine
+    between_routers = np.unique(machine.link_kind[machine.first_router_link :])
+    between = {machine.kinds[int(i)] for i in between_routers}
     for group, kind, time_s, busy_share, n_links in zip(
         *(columns[c] for c in ("group", "kind", "time_s", "busy_share", "links")), strict=True
     ):
@@ -324,13 +326,6 @@ def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
         times_s = sorted(by_time)
         percent = [100 * by_time[t][0] / by_time[t][1] for t in times_s]
         yield f"link load, {group}", "%", np.array(times_s), np.array(percent)
-
-
-def _kinds_between(run: ArchivedRun) -> list[str]:
-    """Return the kinds of links between routers."""
-    machine = run.machine
-    kinds = np.unique(machine.link_kind[machine.first_router_link :])
-    return [machine.kinds[int(i)] for i in kinds]
 
 
 def _event(time_s: float, *fields: bytes) -> bytes:

@@ -88,17 +88,11 @@ class Flags:
     fractions: tuple[float, ...] = ()
 
 
-SECTION_OF_FLAG = {
-    "gpus_per_node": "machine",
-    "taper": "machine",
-    "first_jobs": "workload",
-    "days": "workload",
-    "month": "workload",
-    "bad_lines": "workload",
-    "order": "queue",
-    "backfill": "queue",
-    "seed": "run",
-    "snapshots": "run",
+FLAGS_OF_SECTION = {
+    "machine": ("gpus_per_node", "taper"),
+    "workload": ("first_jobs", "days", "month", "bad_lines"),
+    "queue": ("order", "backfill"),
+    "run": ("seed", "snapshots"),
 }
 """Flags that are keys of the config by the same name."""
 
@@ -115,10 +109,10 @@ def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
     if path is not None:
         raw, _ = read_config(path)
         if raw.get("reference", REPLAYED) != REPLAYED:
-            error = (
-                "the judge compares with the first policy, or with replay; leave the section out"
+            raise NetcosimError(
+                f"{path}: key reference: the judge compares with the first policy, or with replay; "
+                "leave the section out"
             )
-            raise NetcosimError(f"{path}: key reference: {error}")
     where = Path.cwd() if path is None else path.parent
     with errors_name(path):
         return _completed(flags, raw, where)
@@ -218,9 +212,9 @@ def _filled(flags: Flags, raw: Mapping[str, Any], folder: Path) -> dict[str, Any
     content |= dict(zip(names, sections, strict=True))
     if flags.gpus_per_node is not None:
         need_servers(machine)
-    for key, section in SECTION_OF_FLAG.items():
-        if (value := getattr(flags, key)) is not None:
-            content[section][key] = value
+    for section, keys in FLAGS_OF_SECTION.items():
+        given = {key: getattr(flags, key) for key in keys}
+        content[section] |= {key: value for key, value in given.items() if value is not None}
     workload.setdefault("larger_jobs", "drop")
     queue.setdefault("run_time_model", "measured")
     content["run"] = {"snapshots": SNAPSHOTS, "measure": "paired", **run}

@@ -58,7 +58,7 @@ _FRACTION_PART = 0.8
 class JudgeTrial(Trial):
     """A run and what it leaves for measuring again."""
 
-    fractions: int = 0
+    fractions: int = field(default=0, kw_only=True)
     """Of communication, at which everything is measured again."""
     logged: dict[str, QueueResult] = field(default_factory=dict)
     """Schedules with the run times of the log; computed on first use."""

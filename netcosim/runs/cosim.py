@@ -120,31 +120,33 @@ def run_cosim(
 
 
 def _run(
-    config: Config, reporter: ProgressReporter, runner: TaskRunner, jobs: Workload | None
+    config: Config, reporter: ProgressReporter, runner: TaskRunner, given: Workload | None
 ) -> CosimResult:
-    reference, context = config.relative_to, run_context(config, jobs)
+    reference, context = config.relative_to, run_context(config, given)
     machine = context.machine.topology
     for line in family_of(machine).notes(machine):
         reporter.notify(line)
     # also for packets that other processes send
     if config.run.snapshots or "run.threads" in RUNTIME_MODELS[config.queue.run_time_model].reads:
         warn_of_buffers(machine, context.machine.packets)
-    reference_run = None
-    if reference.elsewhere is not None:
-        # measured with those that are compared with it, not by itself
-        silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
-        elsewhere = reference.elsewhere.model_copy(update={"run": silent})
-        reference_run = _Loop(
-            run_context(elsewhere, context.queues.jobs),
-            Reference(reference.policy, (), None),
-            reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
-            runner,
-            config.run.snapshots > 0 or _reads_placements(context),
-        )
-        reference_run.run()
-        context = context.with_jobs(reference_run.context.queues.jobs)
-    places = _reads_placements(context)
-    return _Loop(context, reference, reporter, runner, places, reference_run).result()
+    if reference.elsewhere is None:
+        return _Loop(context, reference, reporter, runner, _reads_placements(context)).result()
+    # measured with those that are compared with it, not by itself
+    silent = reference.elsewhere.run.model_copy(update={"snapshots": 0})
+    elsewhere = reference.elsewhere.model_copy(update={"run": silent})
+    reference_run = _Loop(
+        run_context(elsewhere, context.queues.jobs),
+        Reference(reference.policy, (), None),
+        reporter.first(1 / (1 + len(config.queue.policies)), "reference: "),
+        runner,
+        config.run.snapshots > 0 or _reads_placements(context),
+    )
+    reference_run.run()
+    jobs = reference_run.context.queues.jobs
+    context = context.with_jobs(jobs)
+    return _Loop(
+        context, reference, reporter, runner, _reads_placements(context), reference_run
+    ).result()
 
 
 def _reads_placements(context: RunContext) -> bool:
@@ -165,7 +167,7 @@ class _Loop:
     reads_placements: bool
     """Whether the schedules of the config's model have to keep them."""
     reference_run: _Loop | None = None
-    """The reference's own, if it is elsewhere."""
+    """The reference's own run, if it is elsewhere."""
     logged: Schedules = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
     model: RunTimeModel = field(default_factory=AsLogged)
@@ -175,8 +177,9 @@ class _Loop:
     piloted: dict[str, Pilot] = field(default_factory=dict)
     """By the name of the run-time model."""
     rounds: list[Measurement] = field(default_factory=list)
-    later: list[Schedules] = field(default_factory=list)
-    """rounds, later: What each round measured, and the schedules of the rounds after the first."""
+    round_schedules: list[Schedules] = field(default_factory=list)
+    """rounds, round_schedules: What each round measured, and what schedules, those of the first
+    left out."""
 
     def run(self) -> None:
         """Run the queue under each policy and send packets, in the order that the model needs."""
@@ -193,12 +196,12 @@ class _Loop:
         follow = bool(self.context.config.run.snapshots) and self.measurement is None
         self.schedules = self.queues(model, 0.3 if follow else 1.0)
         if follow:
-            of_reference = {} if self.reference_run is None else self.reference_run.schedules
-            self.measurement = self.campaign(self.schedules, of_reference, 1.0)
+            base = {} if self.reference_run is None else self.reference_run.schedules
+            self.measurement = self.campaign(self.schedules, base, 1.0)
         if len(self.rounds) > 1:
             from cosim.measuring.rounds import with_rounds
 
-            rounds = zip(self.rounds, [*self.later, self.schedules], strict=True)
+            rounds = zip(self.rounds, [*self.round_schedules, self.schedules], strict=True)
             self.measurement = with_rounds(list(rounds), self.reference.policy)
 
     # What a run-time model may ask for
@@ -215,8 +218,8 @@ class _Loop:
         runtime_reference: str = CONTENDED,
     ) -> SpeedupTable:
         """Measure snapshots of schedules against the reference's, in rounds."""
-        alone = runtime_reference == ISOLATED
-        if alone and self.reference_run is not None:
+        isolated = runtime_reference == ISOLATED
+        if isolated and self.reference_run is not None:
             raise NetcosimError(
                 f'queue.measured.runtime_reference = "{ISOLATED}" is for a reference that is a '
                 "policy of the run; [reference] names another one"
@@ -225,17 +228,17 @@ class _Loop:
         table = SpeedupTable(self.reference.column, ())
         if not self.context.config.run.snapshots:
             return table
-        of_reference = {} if self.reference_run is None else self.reference_run.logged
+        base = {} if self.reference_run is None else self.reference_run.logged
         for number in range(1, rounds + 1):
             if number > 1 and build is not None:
                 schedules = self.queues(build(table), 0.1, round_number=number)
-                self.later.append(schedules)
+                self.round_schedules.append(schedules)
             left = rounds + 1 - number
             found = self.measurement = self.campaign(
-                schedules, of_reference, 0.8 / left, round_number=number, rounds_left=left
+                schedules, base, 0.8 / left, round_number=number, rounds_left=left
             )
             table = found.table
-            if alone and self.study is not None:
+            if isolated and self.study is not None:
                 from cosim.measuring.rounds import isolated_speedups
 
                 table = isolated_speedups(found, self.study, self._bootstrap)
@@ -295,7 +298,7 @@ class _Loop:
     def campaign(
         self,
         schedules: Mapping[str, QueueResult],
-        of_reference: Mapping[str, QueueResult],
+        reference_schedules: Mapping[str, QueueResult],
         share: float,
         *,
         round_number: int = 1,
@@ -307,22 +310,24 @@ class _Loop:
         ----------
         share : float
             Of what is left to do.
+        round_number : int
+            From 1.
         rounds_left : int
             This one among them.
         """
         sides = self.context.sides(schedules)
         if self.reference_run is not None:
-            own = self.reference_run.context.sides(of_reference)
+            own = self.reference_run.context.sides(reference_schedules)
             sides = {self.reference.column: own[self.reference.policy], **sides}
         study = self.study = self.context.study(sides, self.reference.column)
-        near = rounds_left == 1 and self.context.config.run.keep == "all"
+        finds_neighbours = rounds_left == 1 and self.context.config.run.keep == "all"
         self.reporter.notify(self.context.faults_seen(study))
         self.reporter.notify(self.context.packet_cost(study, rounds_left))
-        with self.reporter.step("packets, ", share / 2 if near else share) as report:
+        with self.reporter.step("packets, ", share / 2 if finds_neighbours else share) as report:
             runner = _in_round(self.runner, round_number)
             found = self.context.measure.measure(study, self._bootstrap, runner, report)
         self.neighbours = {}
-        if near:
+        if finds_neighbours:
             from cosim.measuring.neighbours import neighbours_of
 
             with self.reporter.step("", share / 2) as report:

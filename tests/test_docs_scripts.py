@@ -79,6 +79,14 @@ def learning_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) 
     for name, value in {"SECONDS": 0.01, "TURNS": 1, "N_STEPS": 5, "N_ENVS": 1}.items():
         patch.setattr(script, name, value)
     patch.setattr(script, "MACHINES", {"dragonfly-272": script.MACHINES["dragonfly-272"]})
+    world = script.world
+
+    def of_fewer_jobs(*named: str) -> dict[str, Any]:
+        config: dict[str, Any] = world(*named)
+        config["workload"]["synthetic"]["n_jobs"] = 20
+        return config
+
+    patch.setattr(script, "world", of_fewer_jobs)
     script.main()
     return folder / "speed.csv"
 

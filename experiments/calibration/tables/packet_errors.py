@@ -81,8 +81,9 @@ def page_row(name: str, jobs: pd.DataFrame) -> str:
     """Return a row: jobs, quantiles of the error in percent, its mean, and the extra time."""
     error = 100 * (jobs["judged"] / jobs["long"] - 1)
     quantiles = ", ".join(f"{q:.1f}" for q in np.quantile(error.abs(), (0.5, 0.9, 0.99)))
-    extra = (jobs["judged"] - 1).sum() / (jobs["long"] - 1).sum()
-    return f"| {name} | {len(jobs)} | {quantiles} | {error.mean():+.1f} | {extra:.2f} |\n"
+    judged, long = (float((jobs[column] - 1).sum()) for column in ("judged", "long"))
+    extra = f"{judged / long:.2f}" if long > 0 else "none"
+    return f"| {name} | {len(jobs)} | {quantiles} | {error.mean():+.1f} | {extra} |\n"
 
 
 def write_page() -> None:

@@ -7,15 +7,16 @@ rewrites the blocks of the page. Each sentence is an `Effect`, with its interval
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from experiments.ai_clusters.cells import CONTROL, TODAY, USUAL
-from netcosim.report.effect import TURNAROUND, Effect, counted, sentence, signed
+from netcosim.report.effect import TURNAROUND, Effect, counted, number, sentence, signed
+from netcosim.runs.frames import cells
 from queuesim.statistics import ENDS
 
 STUDY = Path(__file__).resolve().parent
@@ -36,7 +37,7 @@ Tables = Mapping[str, pd.DataFrame]
 
 def stored() -> Tables:
     """Return the stored tables by name."""
-    names = ("costs", "purchases")
+    names = ("costs", "purchases", "packets")
     return {name: pd.read_csv(STUDY / "tables" / f"{name}.csv") for name in names}
 
 
@@ -45,7 +46,7 @@ def row(table: pd.DataFrame, **levels: object) -> dict[str, Any]:
     for name, level in {**USUAL, **levels}.items():
         table = table[table[name] == level]
     [found] = table.to_dict("records")
-    return found
+    return {str(name): value for name, value in found.items()}
 
 
 def cost(tables: Tables, **levels: object) -> Effect:
@@ -171,10 +172,28 @@ def purchase_table(tables: Tables) -> Iterator[str]:
         yield f"| {_capital(BOUGHT[name])} | {' | '.join(found)} |"
 
 
+def packet_table(tables: Tables) -> Iterator[str]:
+    """Yield iterations by packets and by fluid, means over jobs by GPUs."""
+    yield "| jobs | traffic | | servers | jobs seen | alone: packets, fluid | among others |"
+    yield "|---|---|---|---|---|---|---|"
+    for cell, part in cells(tables["packets"], "log", "variant", "oversubscription", "placement"):
+        mean = {
+            name: number(100 * np.average(part[name], weights=part["n_nodes"]) - 100)
+            for name in ("packets_alone", "fluid_alone", "packets", "fluid")
+        }
+        yield (
+            f"| {cell['log']} | {cell['variant']} | {cell['oversubscription']}:1 "
+            f"| {TODAY[cell['placement']]} | {len(part)} "
+            f"| {mean['packets_alone']}, {mean['fluid_alone']} "
+            f"| {mean['packets']}, {mean['fluid']} |"
+        )
+
+
 BLOCKS = {
     "conclusions": conclusions,
     "costs": cost_table,
     "purchases": purchase_table,
+    "packets": packet_table,
 }
 """By the name of the comment before them in the page."""
 
@@ -182,9 +201,10 @@ BLOCKS = {
 def with_blocks(page: str, tables: Tables) -> str:
     """Return the page with its blocks from the tables."""
     for name, lines in BLOCKS.items():
-        text = "\n".join(lines(tables))
-        marked = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
-        page = re.sub(marked, lambda m, text=text: f"{m[1]}{text}\n{m[2]}", page, flags=re.S)
+        begin, end = f"<!-- {name} -->\n", "<!-- end -->"
+        before, _, rest = page.partition(begin)
+        page = "".join([before, begin, *(f"{line}\n" for line in lines(tables)), end])
+        page += rest.partition(end)[2]
     return page
 
 

@@ -30,11 +30,7 @@ from netcosim.runs.run_context import RunContext, run_context
 FILE = Path(__file__).parent / "packets.csv"
 OPTIONS = Options()
 PLACEMENTS = list(TODAY)
-CELLS: list[dict[str, Any]] = [
-    {**USUAL, "log": log, "variant": variant}
-    for variant in ("usual", "experts on 512 GPUs")
-    for log in ("frontier", "kalos")
-]
+CELLS: list[dict[str, Any]] = [{**USUAL, "log": log} for log in ("frontier", "kalos")]
 SNAPSHOTS = 5
 PACKETS = {"packet_bytes": "512 KiB", "buffer_bytes": "8 MiB"}
 STEADY = {"phases": "random", "noise": 0.1, "precision": 0.2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from experiments.ai_clusters import cells, conclusions
@@ -55,3 +56,18 @@ def test_the_first_paragraph_holds_on_both_logs(log: str) -> None:
     assert purchase(TABLES, **few, purchase="spines").better
     own = conclusions.row(TABLES["costs"], **few)
     assert own["longer_alone_percent"] > 0.7 * own["longer_percent"]
+
+
+def test_packets_agree_where_there_is_none_and_halve_what_is_on_random_servers() -> None:
+    table = TABLES["packets"]
+    table = table[table["variant"].eq("usual")]
+    for (_, placement), part in table.groupby(["log", "placement"]):
+        assert part["snapshot"].nunique() == 5
+        packets, fluid = (
+            float(np.average(part[name], weights=part["n_nodes"]) - 1)
+            for name in ("packets", "fluid")
+        )
+        if placement == "random":
+            assert 1.7 < fluid / packets < 2.4
+        else:
+            assert max(packets, fluid) < 0.02

@@ -1,1 +1,1 @@
-"""AI clusters: what contention costs the queue, and what to buy first"""
+"""AI clusters: what contention costs the queue"""

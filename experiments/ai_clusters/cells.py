@@ -1,22 +1,23 @@
 """Figure ``cells``: what contention costs the queue of an AI cluster, simulated cell by cell.
 
-A cell is a log, an offered load, a placement, a routing, an oversubscription, a network scheduler
-and a variant of all else (``paper.toml``). Jobs are periodic: their run times follow their
+A cell is a log, an offered load, a placement, a routing, an oversubscription and a variant of all
+else (``paper.toml``). Jobs are periodic: their run times follow their
 iterations (`cosim.run_times.iterations`), against a network without bottlenecks. Draws of jobs are
-the same in all cells, so what a cell gains over another is paired by draw.
+the same in all cells, so what a cell gains over another is paired by draw. Ranks are numbered by
+server, as launchers do.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from cosim.isolation.phases import NOT, PAYS, UNKNOWN, over_stretches, verdict
+from cosim.network.situation import Situation
 from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations
 from experiments.kit.claims import ClaimBuilder, claims_frame
@@ -24,6 +25,7 @@ from experiments.kit.data import read_data
 from experiments.kit.log_study import study_point
 from experiments.kit.logs import PaperLog, log_notes, present
 from netcosim.config.content import checked_config
+from netcosim.report.effect import distinct
 from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import cells
 from netcosim.runs.points import point_rng, replaced
@@ -31,8 +33,8 @@ from netcosim.runs.run_context import RunContext, run_context
 from netcosim.runs.store import Rows
 from queuesim.metrics import turnaround_s
 from queuesim.result import QueueResult
-from queuesim.statistics import Interval, interval_columns
-from workloads.drawn import drawn_log
+from queuesim.statistics import Interval, interval_columns, interval_of_redrawn, t_interval
+from workloads.drawn import drawn_log, n_blocks
 from workloads.job import Workload, offered_load
 from workloads.transform import scale_arrivals
 
@@ -41,9 +43,11 @@ USUAL: dict[str, Any] = {name: levels[0] for name, levels in STUDY["usual"].item
 FUNCTION = "experiments.ai_clusters.cells:tables_of"
 NAME = "ai-clusters"
 PLACEMENTS: list[str] = STUDY["placements"]
-NETWORK = ("routing", "oversubscription", "scheduler", "variant")
+NETWORK = ("routing", "oversubscription", "variant")
 FACTORS = ("log", "load", *NETWORK)
 CELL = ("log", "load", "placement", *NETWORK)
+CONTROL = "philly"
+"""Jobs that seldom leave a server."""
 KALOS = PaperLog(
     "kalos",
     {},
@@ -56,29 +60,22 @@ LOGS = (
     KALOS,
     *(PaperLog(name, {}, log) for name, log in STUDY["logs"].items()),
 )
-TODAY = ("random", "slurm-tree")
-"""Placements from which something is bought."""
-PURCHASES: dict[str, tuple[dict[str, object], dict[str, object]]] = {
-    "placement": ({"placement": "random"}, {"placement": "slurm-tree"}),
-    "spines": ({}, {"oversubscription": 1}),
-    "spraying": ({"routing": "ecmp-1"}, {"routing": "spray"}),
-    "4 queue pairs": ({"routing": "ecmp-1"}, {"routing": "ecmp-4"}),
-    "16 queue pairs": ({"routing": "ecmp-1"}, {"routing": "ecmp-16"}),
-    "pinned paths": ({"routing": "ecmp-1"}, {"routing": "pinned"}),
-    "rank order": ({"variant": "usual"}, {"variant": "ranks by number"}),
-    "crux": ({"scheduler": "none"}, {"scheduler": "crux"}),
-    "cassini": ({"scheduler": "none"}, {"scheduler": "cassini"}),
-    **{
-        name: ({"placement": "slurm-tree"}, {"placement": name})
-        for name in PLACEMENTS
-        if name not in TODAY
-    },
+TODAY = {
+    "baseline": "lowest-numbered free servers",
+    "random": "random servers",
+    "slurm-tree": "few switches",
 }
-"""What is today's for each, and what it changes."""
-FIRST = ("placement", "spines", "spraying")
-"""Purchases among which the first is chosen."""
-MATTERS = 0.01
-"""A purchase pays if it reduces mean completion by more than this part."""
+"""Placements from which something is bought: Slurm's default, pods without a topology, and what
+comes after either."""
+PURCHASES: dict[str, dict[str, object]] = {
+    "few switches": {"placement": "slurm-tree"},
+    "segments": {"placement": "segment"},
+    "cells": {"placement": "hived"},
+    "spines": {"oversubscription": 1},
+    "4 queue pairs": {"routing": "ecmp-4"},
+    "spraying": {"routing": "spray"},
+}
+"""What each changes of a cell with one queue pair."""
 
 
 def designed(options: Options) -> list[dict[str, Any]]:
@@ -91,10 +88,9 @@ def designed(options: Options) -> list[dict[str, Any]]:
 
 
 def points(options: Options) -> list[Point]:
-    """Return, by draw, the queues without a network (by log and load), then all networks.
+    """Return the queues without a network (by log and load), then all networks, by draw.
 
-    A draw is one of jobs, what they send, random servers, hashes and phases. So the first draws are
-    a complete study.
+    A draw is one of jobs, what they send, random servers, hashes and phases.
     """
     logs = {log.name: sections["workload"] for log, sections in present(LOGS, options)}
     networks = [network for network in designed(options) if network["log"] in logs]
@@ -115,8 +111,8 @@ def points(options: Options) -> list[Point]:
             ),
             "labels": {**point["labels"], "draw": draw},  # type: ignore[dict-item]
         }
-        for draw in range(STUDY["draws"])
         for point in found
+        for draw in range(STUDY["draws"])
     ]
 
 
@@ -133,12 +129,13 @@ def cell_content(
         A level of each of `NETWORK`.
     """
     variant = dict(STUDY["variants"][network["variant"]])
-    mix = [{**entry, "parameters": dict(entry["parameters"])} for entry in STUDY["mix"]]
-    for entry, fraction in zip(mix, variant.pop("fractions", ()), strict=False):
-        entry["communication_fraction"] = fraction
-    for entry, weight in zip(mix, variant.pop("weights", ()), strict=False):
-        entry["weight"] = weight
-    mix[1]["parameters"]["group"] = variant.pop("group", mix[1]["parameters"]["group"])
+    group = variant.pop("group", None)
+    mix = [
+        {**entry, "parameters": dict(entry["parameters"])}
+        for entry in variant.pop("mix", STUDY["mix"])
+    ]
+    if group:
+        mix[1]["parameters"]["group"] = group
     machine = {
         **STUDY["machine"],
         **STUDY["oversubscription"][str(network["oversubscription"])],
@@ -155,9 +152,8 @@ def cell_content(
         "queue": {
             "policies": PLACEMENTS,
             "run_time_model": "iterations",
-            "iterations": {"network_scheduler": network["scheduler"]},
         },
-        "communication": {"mix": mix, "task_mapping": "in-order"},
+        "communication": {"mix": mix, "task_mapping": "by-domain"},
         "run": {"seed": options.seed, "snapshots": 0},
     }
     return replaced(content, variant)
@@ -167,15 +163,15 @@ def tables_of(point: Mapping[str, Any]) -> dict[str, Rows]:
     """Return a point's queues under each placement, with or without the network."""
     config = checked_config(point["config"])
     context = run_context(config)
-    context = context.with_jobs(_jobs(context, point["labels"]))
+    blocks = n_blocks(context.queues.jobs) if config.workload.log is not None else 0
+    context = context.with_jobs(jobs_of(context, point["labels"]))
     if config.queue.run_time_model == "as-logged":
-        return {"queues": [_queue(context, name, point) for name in config.queue.policies]}
-    scheduler = NETWORK_SCHEDULERS[config.queue.model_parameters().network_scheduler]()
-    model = Iterations(context.network, scheduler)
+        return {"queues": [_queue(context, name, point, blocks) for name in config.queue.policies]}
+    model = Iterations(context.network, NETWORK_SCHEDULERS["none"]())
     return {"networks": [_network(context, name, model, point) for name in config.queue.policies]}
 
 
-def _jobs(context: RunContext, labels: Mapping[str, Any]) -> Workload:
+def jobs_of(context: RunContext, labels: Mapping[str, Any]) -> Workload:
     """Return the draw's jobs at the cell's load. Draw 0 is the log; others draw its weeks."""
     jobs = context.queues.jobs
     if context.config.workload.log is not None and labels["draw"]:
@@ -185,118 +181,132 @@ def _jobs(context: RunContext, labels: Mapping[str, Any]) -> Workload:
     )
 
 
-def _queue(context: RunContext, placement: str, point: Mapping[str, Any]) -> dict[str, object]:
-    """Return mean completion with logged run times, its elasticity, and multi-server jobs' work."""
+def _queue(
+    context: RunContext, placement: str, point: Mapping[str, Any], blocks: int
+) -> dict[str, object]:
+    """Return mean turnaround with logged run times, on a network without contention."""
     jobs = context.queues.jobs
-    several = jobs.n_nodes > context.queues.topology.shape.gpus_per_node
-    work = jobs.n_nodes * jobs.run_time_s
-    longer = replace(jobs, run_time_s=STUDY["longer"] * jobs.run_time_s, requested_s=np.maximum(
-        jobs.requested_s, STUDY["longer"] * jobs.run_time_s
-    ))  # fmt: skip
-    alone, after = (_completion_s(context.with_jobs(of), placement) for of in (jobs, longer))
     return {
         **point["labels"],
         "placement": placement,
-        "completion_s": alone,
-        "elasticity": float(np.log(after / alone) / np.log(STUDY["longer"])),
-        "share": float(work[several].sum() / work.sum()),
+        "turnaround_s": float(turnaround_s(context.queues.under(placement)).mean()),
         "jobs": len(jobs),
-        "jobs_of_several_servers": int(several.sum()),
+        "blocks": blocks,
     }
-
-
-def _completion_s(context: RunContext, placement: str) -> float:
-    return float(turnaround_s(context.queues.under(placement)).mean())
 
 
 def _network(
     context: RunContext, placement: str, model: Iterations, point: Mapping[str, Any]
 ) -> dict[str, object]:
-    """Return mean completion of the live queue, and how much longer iterations are, by GPU time."""
+    """Return mean turnaround of the live queue, and how much longer iterations are, by GPU time.
+
+    ``longer``: on the job's nodes among the other jobs; ``longer_alone``: on its nodes without
+    them; both than on the first nodes and a network without bottlenecks.
+    """
     live: QueueResult = context.queues.under(placement, model)
     jobs = live.workload
-    several = jobs.n_nodes > context.queues.topology.shape.gpus_per_node
-    longer = (live.end_s - live.start_s) / jobs.run_time_s - 1
+    several = np.flatnonzero(jobs.n_nodes > context.queues.topology.shape.gpus_per_node)
+    longer = ((live.end_s - live.start_s) / jobs.run_time_s - 1)[several]
+    alone = [_alone(context, model, live, job) for job in several.tolist()]
     work = (jobs.n_nodes * jobs.run_time_s)[several]
+    among, apart = (
+        float(np.average(values, weights=work)) if len(several) else 0.0
+        for values in (longer, alone)
+    )
     return {
         **point["labels"],
         "placement": placement,
         "live_s": float(turnaround_s(live).mean()),
-        "longer": float(np.average(longer[several], weights=work)) if several.any() else 0.0,
+        "longer": among,
+        "longer_alone": apart,
     }
 
 
+def _alone(context: RunContext, model: Iterations, live: QueueResult, job: int) -> float:
+    """Return how much longer a job's iteration is on its own nodes, without other jobs."""
+    share, fraction = context.drawn
+    if not fraction[job] > 0:
+        return 0.0
+    assert live.placements is not None
+    placed = live.placements.placement(job, job).nodes[: live.workload.n_nodes[job]]
+    nodes = np.asarray(placed, dtype=np.int32)
+    situation = Situation(int(share[job]), nodes.tobytes(), float(fraction[job]))
+    own = model.iterations.placed(situation)
+    isolated = model.iterations.isolated(int(share[job]), len(nodes), float(fraction[job]))
+    return own.iteration_s / isolated.iteration_s - 1 if own and isolated else 0.0
+
+
 def joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Join networks with the queues without one, by draw, and add the cost and its product form."""
-    keys = ["log", "load", "draw", "placement"]
-    table = frames["networks"].merge(frames["queues"], on=keys)
-    return table.assign(
-        cost=table["live_s"] / table["completion_s"],
-        product=1 + table["longer"] * table["elasticity"] * table["share"],
-    )
+    """Join networks with the queues without one, by draw."""
+    return frames["networks"].merge(frames["queues"], on=["log", "load", "draw", "placement"])
+
+
+def over_draws(
+    part: pd.DataFrame, after_s: NDArray[np.float64], before_s: NDArray[np.float64]
+) -> dict[str, object]:
+    """Return the change in percent that a cell's times by draw are, with what was sampled.
+
+    Draws of a log are redrawn blocks of one log, so their scatter is that of the log's own ratio;
+    generated jobs are new in each draw, so the interval is that of their mean.
+    """
+    ratios = after_s / before_s
+    if blocks := int(part["blocks"].iloc[0]):
+        first = part["draw"].to_numpy() == 0
+        ratio = interval_of_redrawn(float(ratios[first][0]), ratios[~first], blocks)
+        sample, samples = "block of the log", blocks
+    else:
+        ratio = Interval(*np.exp([*t_interval(np.log(ratios))]).tolist())
+        pairs = zip(after_s.tolist(), before_s.tolist(), strict=True)
+        sample, samples = "generated workload", distinct(pairs)
+    percent = Interval(*(100 * (end - 1) for end in ratio))
+    return {
+        **interval_columns("change_percent", percent),
+        "sample": sample,
+        "samples": samples,
+        "draws": len(part),
+    }
 
 
 def costs(each: pd.DataFrame) -> pd.DataFrame:
-    """Return what contention costs in each cell: mean and Student's interval over draws."""
+    """Return how much longer mean turnaround is by contention in each cell."""
     rows = []
     for cell, part in cells(each, *CELL):
-        row = {**cell, "draws": len(part), "share": part["share"].mean()}
-        for name in ("longer", "elasticity"):
-            row |= interval_columns(name, over_stretches(part[name]))
-        # a draw's elasticity may be below 0: longer jobs, shorter waits
-        row |= interval_columns("product_percent", over_stretches(100 * (part["product"] - 1)))
-        percent = Interval(*(100 * (end - 1) for end in verdict(part["cost"]).ratio))
-        row |= interval_columns("cost_percent", percent)
-        rows.append(row)
+        changed = over_draws(part, *(part[name].to_numpy() for name in ("live_s", "turnaround_s")))
+        longer = {f"{name}_percent": 100 * part[name].mean() for name in ("longer", "longer_alone")}
+        rows.append({**cell, **changed, **longer, "jobs": part["jobs"].iloc[0]})
     return pd.DataFrame(rows)
 
 
 def purchases(each: pd.DataFrame) -> pd.DataFrame:
-    """Return how much each purchase reduces mean completion, from each cell of today, by draw.
-
-    ``first``: the one that reduces it most, of those that pay.
-    """
-    today = each.set_index([*CELL, "draw"])["live_s"]
+    """Return how each purchase changes mean turnaround, from each cell of today, by draw."""
+    found = each.set_index([*CELL, "draw"])["live_s"]
     rows = []
     for cell, part in cells(each, *CELL):
-        found = []
-        for name, (before, change) in PURCHASES.items():
+        if cell["placement"] not in TODAY or cell["routing"] != USUAL["routing"]:
+            continue
+        for name, change in PURCHASES.items():
             other = {**cell, **change}
-            if cell["placement"] not in TODAY or other == cell or cell != {**cell, **before}:
-                continue
             keys = [(*other.values(), draw) for draw in part["draw"]]
-            if all(key in today.index for key in keys):
-                decided = verdict(today.loc[keys].to_numpy() / part["live_s"].to_numpy())
-                row = {**cell, "purchase": name, "draws": len(part)}
-                ends = Interval(*(100 * (1 - decided.ratio[i]) for i in (0, 2, 1)))
-                found.append(
-                    row | interval_columns("off_percent", ends) | {"verdict": _word(decided.ratio)}
-                )
-        paying = [row for row in found if row["verdict"] == PAYS and row["purchase"] in FIRST]
-        best = max(paying, key=lambda row: row["off_percent"], default=None)
-        rows += [{**row, "first": row is best} for row in found]
+            shared = np.array([key in found.index for key in keys])
+            if other == cell or not shared.any():
+                continue
+            bought = found.loc[[key for key in keys if key in found.index]].to_numpy()
+            changed = over_draws(part[shared], bought, part["live_s"].to_numpy()[shared])
+            rows.append({**cell, "purchase": name, **changed})
     return pd.DataFrame(rows)
 
 
-def _word(ratio: Interval) -> str:
-    """Classify a ratio of mean completions: surely below 1 - `MATTERS`, or surely above it."""
-    if ratio.high < 1 - MATTERS:
-        return PAYS
-    return NOT if ratio.low > 1 - MATTERS else UNKNOWN
-
-
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
-    """Return costs by cell, what each purchase gains, and whether the product predicts the cost."""
+    """Return costs by cell, and what each purchase gains."""
     each = joined(frames)
-    cost, bought = costs(each), purchases(each)
-    check = ClaimBuilder("the product", "all cells")
-    # where nothing is lost the interval has no width but that of rounding
-    low, high, product = (
-        cost[name].round(9) for name in ("cost_percent_low", "cost_percent_high", "product_percent")
-    )
-    inside = ((low <= product) & (product <= high)).tolist()
+    cost = costs(each)
+    most = cost["oversubscription"].max()
+    check = ClaimBuilder("today", f"all cells of jobs of several servers at {most}:1")
+    wide = cost[(cost["log"] != CONTROL) & (cost["oversubscription"] == most)]
+    by = wide.set_index(list(CELL))["change_percent"].unstack("placement")
+    less = (by["slurm-tree"] < by["random"]).tolist()
     claims = [
-        check.everywhere("the product is inside the interval of the live cost", inside, "cells")
+        check.everywhere("contention costs less on few switches than on random", less, "cells")
     ]
     notes = () if options.quick else log_notes(LOGS, options, set(each["log"]))
-    return Analysis(claims_frame(claims), {"costs": cost, "purchases": bought}, notes)
+    return Analysis(claims_frame(claims), {"costs": cost, "purchases": purchases(each)}, notes)

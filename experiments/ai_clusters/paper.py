@@ -1,8 +1,7 @@
-"""AI clusters: what contention costs the queue, and which purchase takes it away.
+"""AI clusters: what contention costs the queue, and what takes it away.
 
-The cost is how much longer iterations get, times the elasticity of the queue, times the share of
-work that crosses the network; live queues check the product. Jobs of Kalos, and generated ones of
-Philly's kind and of a cluster of very large jobs.
+Jobs of Kalos, generated ones of Philly's kind and of a cluster of very large jobs, on the servers
+that schedulers give today.
 """
 
 from __future__ import annotations

@@ -267,7 +267,7 @@ def parts(pairs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for cell, part in cells(each.reset_index(), "log", *FACTORS, "policy"):
         row = {**cell, "stretches": len(part)}
-        for column in each:
+        for column in ("gain", "interference", "locality"):
             row |= interval_columns(column, over_stretches(part[column]))
         rows.append(row)
     return pd.DataFrame(rows)

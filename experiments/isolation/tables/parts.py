@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -32,8 +33,8 @@ def table(options: Options, logs: tuple[str, ...] = LOGS) -> pd.DataFrame:
             levels = {**usual, "placement": placement, "network": network}
             cell = cells.Designed(levels, ("jigsaw",), False, ())
             for point in cells.packet_points(FAT_TREES, log, these, cell, options.seed):
-                pairs = pd.DataFrame(cells.tables_of(point)["pairs"]).assign(**point["labels"])
-                found.append(pairs)
+                labels: Any = point["labels"]
+                found.append(pd.DataFrame(cells.tables_of(point)["pairs"]).assign(**labels))
     return cells.parts(pd.concat(found)).round(4)
 
 

@@ -318,6 +318,14 @@ def test_a_program_learns_once_where_the_policy_placed_a_job(tmp_path: Path) -> 
     ]
 
 
+def test_a_run_begins_without_what_a_failed_one_has_left(tmp_path: Path) -> None:
+    """Job 1 of one node cannot have two, and job 2 was to start after it; of two nodes it has."""
+    decider = scripted(tmp_path, [{"start": [{"id": 1, "nodes": [3, 5]}, 2]}])
+    with pytest.raises(NetcosimError, match="2 nodes chosen for a job of 1"):
+        run(make_workload([0, 0], [10, 5], [1, 4]), decider)
+    assert run(make_workload([0, 0], [10, 5], [2, 4]), decider).start_s.tolist() == [0, 0]
+
+
 def test_a_job_that_is_over_is_not_started_again(tmp_path: Path) -> None:
     work = make_workload([0, 20], [10, 5], [4, 4])
     with pytest.raises(NetcosimError, match="at 20 s: starts job 1, which is over"):

@@ -216,6 +216,17 @@ def test_a_job_waits_for_the_repair_of_its_node(monkeypatch: pytest.MonkeyPatch)
     assert result.reports["interruptions"]["failures"] == 2
 
 
+def test_a_job_begins_again_on_another_node_at_once() -> None:
+    """Node 0 of two fails at 10 s, and again at 20 s, when the job is on node 1."""
+    rules = Rules(failures=Failures(per_node_day=1.0))
+    rng = np.random.default_rng(1)
+    run = QueueSetup(jobs([0], [30], [1]), Mask(2), rng=rng, rules=rules).by_events()
+    node = np.array([True, False])
+    run.failures = iter([Failure(10.0, 15.0, node), Failure(20.0, 25.0, node)])  # type: ignore[attr-defined]
+    run.run()
+    assert runs_of(run.result()) == [[(0, 10), (10, 40)]]
+
+
 def test_half_a_second_before_its_end_a_job_has_saved_the_rest() -> None:
     """Of 2 s with a checkpoint each half a second, it has 0.5 s left at 1.5 s."""
     rules = Rules(

@@ -711,6 +711,7 @@ def test_protobuf_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (chakra(node(1, 5, comm_size=8)), "comm_dst = missing; it must be a number from 0"),
         (chakra(node(1, 7, comm_type=3)), "comm_type 3 (GATHER); known are computing, sends"),
         (chakra(node(1, 7)), "comm_type -1; known are"),
+        (chakra(node(1, 7, comm_type=10)), "comm_type 10; known are"),
         (chakra(node(1, 7, comm_type="all")), "comm_type all; known are"),
         (chakra(node(1, 7, comm_type=0)), "comm_size = missing; it must be a number from 1"),
         (chakra(node(1, 7, comm_type=0, comm_size=0)), "comm_size = 0; it must be a number from 1"),

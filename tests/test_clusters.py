@@ -428,6 +428,10 @@ def test_failed_points_of_a_merge_by_hand(tmp_path: Path, order: int) -> None:
     with Store(out, "read") as store:
         codes = {point.config["i"]: point.code for point in store.points()}
     assert codes == {1: "sources", 2: "sources", 3: "other sources", 4: "sources"}
+    # what is in the file goes before what is added to it
+    assert merge(out, [other]) == (4, 2, 2, 2)
+    with Store(out, "read") as store:
+        assert {point.config["i"]: point.code for point in store.points()} == codes
     # nothing at all
     assert merge(tmp_path / "none.db", []) == (0, 0, 0, 0)
 

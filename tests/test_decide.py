@@ -23,6 +23,7 @@ from queuesim.decide import Choice, Decider, DecisionPoint, Easy, Strict
 from queuesim.queue import simulate_queue
 from queuesim.queue_setup import QueueSetup
 from queuesim.run import Run
+from workloads.details import JobDetails, Labels, NodeLists
 from workloads.job import Workload
 from workloads.synthetic import laas_workload
 
@@ -289,6 +290,24 @@ def test_a_decider_on_gpus_names_the_rule_by_servers() -> None:
         simulate_queue(three, gpus, backfill=Stubborn(), rng=np.random.default_rng(0))
 
 
+def test_a_rule_without_a_place_starts_nothing() -> None:
+    """72 nodes, of which 40 are taken: no rule has 40 more."""
+    placing, work = rules(), make_workload([0, 0], [9, 9], [40, 40])
+    point, _ = first_pass(placing, work)
+    assert point.start(Choice(0, "rdn"))
+    assert not point.start(Choice(1, "rdn"))
+    assert point.n_free == 32
+    assert point.n_waiting == 1
+
+
+def test_only_policies_by_count_are_kept_to_a_part_of_the_machine() -> None:
+    torus, rng = make_topology("torus", {"dims": [4]}), np.random.default_rng(0)
+    cuboids = make_policy(torus, "first-fit-cuboid", rng)
+    point, _ = first_pass(cuboids, make_workload([0], [9], [2]))
+    with pytest.raises(NetcosimError, match="cannot be kept to a part of the machine"):
+        point.within(0, np.ones(4, dtype=bool))
+
+
 def test_deciders_know_the_topology_and_what_is_known_at_submit() -> None:
     """Run times, waits, ends and nodes of the log are hindsight; nothing can be written."""
 
@@ -296,7 +315,9 @@ def test_deciders_know_the_topology_and_what_is_known_at_submit() -> None:
         def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
             self.known = workload, topology
 
-    knows, work = Knows(), at_once(3)
+    nodes = NodeLists.of([["0"], ["1"], ["2"]])
+    details = JobDetails(status=Labels.of(["failed", None, None]), node_list=nodes)
+    knows, work = Knows(), replace(at_once(3), details=details)
     simulate_queue(work, policy("simple"), backfill=knows, rng=np.random.default_rng(0))
     jobs, topology = knows.known
     assert topology is DRAGONFLY

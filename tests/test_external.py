@@ -28,6 +28,7 @@ from netcosim.runs.cosim import run_cosim
 from netcosim.runs.points import point_key
 from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
+from netsim.limits import MAX_INDEX
 from netsim.topologies.registry import make_topology
 from queuesim.external.check import check_scheduler
 from queuesim.external.decider import External
@@ -199,6 +200,18 @@ def is_gone(pid: int) -> bool:
     return False
 
 
+@pytest.mark.parametrize("nodes", [[0, 1.0], [True, 2], [MAX_INDEX + 1], [-MAX_INDEX - 1]])
+def test_nodes_are_whole_numbers(nodes: list[object]) -> None:
+    decider, work = External(["x"]), make_workload([0], [10], [2])
+    decider.begin(work, make_topology("torus", {"dims": [4]}), np.random.default_rng(0))
+    decider.arrived(0, 0.0)
+    found = decider._choice({"id": 1, "nodes": [MAX_INDEX, -MAX_INDEX]}).nodes
+    assert found is not None
+    assert found.tolist() == [MAX_INDEX, -MAX_INDEX]
+    with pytest.raises(NetcosimError, match=r"job 1: nodes .*; must be a list of node numbers"):
+        decider._choice({"id": 1, "nodes": nodes})
+
+
 def test_nodes_that_are_not_free_are_refused() -> None:
     work = make_workload([0, 10], [100, 50], [2, 2])
     with pytest.raises(NetcosimError, match="job 2: node 0 is not free"):
@@ -318,6 +331,14 @@ def test_a_program_learns_once_where_the_policy_placed_a_job(tmp_path: Path) -> 
     ]
 
 
+def test_a_run_begins_without_what_a_failed_one_has_left(tmp_path: Path) -> None:
+    """Job 1 of one node cannot have two, and job 2 was to start after it; of two nodes it has."""
+    decider = scripted(tmp_path, [{"start": [{"id": 1, "nodes": [3, 5]}, 2]}])
+    with pytest.raises(NetcosimError, match="2 nodes chosen for a job of 1"):
+        run(make_workload([0, 0], [10, 5], [1, 4]), decider)
+    assert run(make_workload([0, 0], [10, 5], [2, 4]), decider).start_s.tolist() == [0, 0]
+
+
 def test_a_job_that_is_over_is_not_started_again(tmp_path: Path) -> None:
     work = make_workload([0, 20], [10, 5], [4, 4])
     with pytest.raises(NetcosimError, match="at 20 s: starts job 1, which is over"):
@@ -365,6 +386,7 @@ def test_a_line_that_comes_late_is_not_the_next_answer(tmp_path: Path) -> None:
         ("kill -9 $$", "the program ended by signal 9"),
         ("exit 5", "the program ended with status 5"),
         ("exit 0", "the program ended with status 0"),
+        ("printf '1\\n\\n'; read b", r"wrote more than one line: '\\n'"),
         ("printf '%0200d' 0; read b", "wrote a line of more than 100 bytes"),
         ("printf 'a%079d\\n' 0", f"not JSON: 'a{'0' * 79}'$"),
         ("printf 'a%080d\\n' 0", f"not JSON: 'a{'0' * 79}'[.]{{3}}$"),

@@ -91,6 +91,15 @@ def test_without_signals_a_flow_is_twice_as_fast_after_a_while() -> None:
     assert gap_us(control, ONE, 36.07) == 1.0
 
 
+@pytest.mark.parametrize(("now_us", "gap"), [(35.9, 4), (36, 2), (63.9, 2), (64, 1)])
+def test_a_flow_recovers_as_often_as_its_time_allows(now_us: float, gap: float) -> None:
+    """Of a slowdown of 4: 20 us and four gaps of 4 us, then 20 us and four gaps of 2 us."""
+    control = pairs()
+    flow = control.flows[ONE]
+    flow.slowdown, flow.since_ps = 4.0, 0
+    assert gap_us(control, ONE, now_us) == gap
+
+
 def test_a_backlog_is_drained_at_three_times_the_share() -> None:
     """More than 2 x 2 + 4 x 2 us of packets are in flight: slowdown 6, and 2 when they are not."""
     control = pairs()
@@ -125,6 +134,18 @@ def test_dcqcn_cuts_by_half_of_alpha_and_recovers_by_halves() -> None:
     assert gap_us(control, ONE, 101.0) == pytest.approx(1 / 0.875, abs=1e-6)
     # then a thousandth of the link is added to the target, which is the link's rate already
     assert gap_us(control, ONE, 400.0) == pytest.approx(1 / (1 - 0.5**8), abs=1e-6)
+
+
+@pytest.mark.parametrize(("now_us", "rate"), [(254.9, 0.484375), (255.0, 0.4926875)])
+def test_dcqcn_adds_to_its_target_from_the_fifth_stage_on(now_us: float, rate: float) -> None:
+    """Cut to 1/2 at 1 us and to 1/4 at 5 us; then half way to 1/2 four times, each 50 us.
+
+    At 255 us the target is 0.501, and the rate (0.484375 + 0.501) / 2.
+    """
+    control = dcqcn()
+    for now in (0, 4):
+        control.joined(ONE, now * US, (5, 0), at_gb, 9 * US)
+    assert gap_us(control, ONE, now_us) == pytest.approx(1 / rate, abs=1e-6)
 
 
 def test_dcqcn_heeds_one_mark_an_interval_and_none_in_a_short_queue() -> None:

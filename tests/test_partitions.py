@@ -118,7 +118,7 @@ def test_limits_are_allowed_themselves() -> None:
 
 
 def test_a_job_is_left_out_by_size_or_shape_of_its_own_partition() -> None:
-    """Partition a is nodes 0 and 1, and 4 and 5; b the others, of which 6 to 9 are four in a row.
+    """Partition a is nodes 0, 1, 4 and 5, and b nodes 6 to 9.
 
     By runs of free nodes, a holds 2 and not 3, and b holds 4; jobs of 5 are more than b has.
     """

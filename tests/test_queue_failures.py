@@ -197,8 +197,12 @@ def test_effective_training_time_meets_its_closed_form(rate: float, interval_s: 
     assert result.spent.lost_s[0] / failed == pytest.approx(interval_s / 2, rel=0.1)
 
 
-def test_a_job_waits_for_the_repair_of_its_node() -> None:
-    """One node fails at 10 and at 20 s, for 5 s each; of 30 s of work nothing is saved."""
+def test_a_job_waits_for_the_repair_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One node fails at 10 and at 20 s, for 5 s each; of 30 s of work nothing is saved.
+
+    Two failures in a row are as many as there may be.
+    """
+    monkeypatch.setattr("queuesim.site.ruled_run.MOST_FAILURES", 2)
     rules = Rules(failures=Failures(per_node_day=1.0))
     rng = np.random.default_rng(1)
     run = QueueSetup(jobs([0], [30], [1]), Mask(1), rng=rng, rules=rules).by_events()
@@ -210,6 +214,26 @@ def test_a_job_waits_for_the_repair_of_its_node() -> None:
     assert result.reports["queue_rules"]["requeued"] == 2
     assert result.reports["queue_rules"]["failed_jobs"] == 0
     assert result.reports["interruptions"]["failures"] == 2
+
+
+def test_a_job_begins_again_on_another_node_at_once() -> None:
+    """Node 0 of two fails at 10 s, and again at 20 s, when the job is on node 1."""
+    rules = Rules(failures=Failures(per_node_day=1.0))
+    rng = np.random.default_rng(1)
+    run = QueueSetup(jobs([0], [30], [1]), Mask(2), rng=rng, rules=rules).by_events()
+    node = np.array([True, False])
+    run.failures = iter([Failure(10.0, 15.0, node), Failure(20.0, 25.0, node)])  # type: ignore[attr-defined]
+    run.run()
+    assert runs_of(run.result()) == [[(0, 10), (10, 40)]]
+
+
+def test_half_a_second_before_its_end_a_job_has_saved_the_rest() -> None:
+    """Of 2 s with a checkpoint each half a second, it has 0.5 s left at 1.5 s."""
+    rules = Rules(
+        outages=(Outage(1.5, 4.0, "0", "failure"),), requeues=True, checkpoints=Checkpoints(0.5)
+    )
+    result = simulate(jobs([0], [2], [1]), Mask(1), rules, "fcfs")
+    assert runs_of(result) == [[(0, 1.5), (4, 4.5)]]
 
 
 def test_a_failure_voids_what_was_promised_on_its_nodes() -> None:

@@ -209,15 +209,18 @@ def assert_same(one: QueueResult, other: QueueResult) -> None:
 
 
 def test_a_think_time_passes_before_the_job_is_submitted() -> None:
-    """Job 1 ends at 100 s; job 2 follows it after 30 s; job 3, submitted at 200 s, after 5 s."""
-    jobs = make_workload([0, 0, 200], [100, 50, 10], [4, 4, 4], [200, 100, 10])
+    """Job 1 ends at 100 s; job 2 follows it after 30 s, job 3 after half a second.
+
+    Job 4, submitted at 200 s, follows it after 5 s.
+    """
+    jobs = make_workload([0, 0, 0, 200], [100, 50, 5, 10], [4, 4, 4, 4], [200, 100, 5, 10])
     jobs = with_details(
         jobs,
-        dependency=Dependencies.of([[], [("afterany", 1)], [("afterany", 1)]]),
-        think_s=np.array([np.nan, 30.0, 5.0]),
+        dependency=Dependencies.of([[], *[[("afterany", 1)]] * 3]),
+        think_s=np.array([np.nan, 30.0, 0.5, 5.0]),
     )
     found = simulate(jobs, Mask(N), Rules(has_dependencies=True))
-    assert found.start_s.tolist() == [0, 130, 200]
+    assert found.start_s.tolist() == [0, 130, 100.5, 200]
 
 
 def test_dependencies_of_a_log_without_any_are_reported() -> None:

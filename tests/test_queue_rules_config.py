@@ -293,7 +293,7 @@ def test_hand_worked_chain_with_a_job_that_is_cut() -> None:
     for times in (result.start_s, result.eligible_s):
         assert np.array_equal(times, [0, np.nan, 7, np.nan, 7, 0], equal_nan=True)
     row = result.reports["queue_rules"]
-    assert (row["never_run_jobs"], row["cut_jobs"]) == (2, 1)
+    assert (row["never_run_jobs"], row["cut_jobs"], row["failed_jobs"]) == (2, 1, 0)
     assert (row["dependent_jobs"], row["dependencies_outside"]) == (5, 1)
     assert (row["mean_wait_s"], row["mean_wait_from_eligible_s"]) == (14 / 4, 0.0)
     ran = result.of_those_that_ran
@@ -303,6 +303,26 @@ def test_hand_worked_chain_with_a_job_that_is_cut() -> None:
     assert [len(s.jobs) for s in ran.snapshots([0.0, 7.0])] == [2, 2]
     assert summarise(result).n_jobs == 4
     assert summarise(result).mean_wait_s == 14 / 4
+
+
+def test_jobs_start_as_those_before_them_start_or_fail() -> None:
+    """Jobs 2 and 4 follow the starts of 1 and 3; jobs 6 and 7 the failures of 5 and 1.
+
+    Jobs 1, 3 and 5 start first, on nodes 0 to 2, of which 0 and 2 fail at 5 s.
+    """
+    pairs = [[], [("after", 1)], [], [("after", 3)], [], [("afternotok", 5)], [("afternotok", 1)]]
+    workload = dependent(pairs, [20.0] * 7, [20.0] * 7)
+    rules = Rules(has_dependencies=True, outages=(Outage(5.0, 90.0, "0, 2", "failure"),))
+    result = simulate(workload, rules)
+    assert result.start_s.tolist() == [0, 0, 0, 0, 0, 5, 5]
+    assert result.outcome.tolist() == [FAILED, 0, 0, 0, FAILED, 0, 0]
+
+
+def test_a_reservation_stops_no_job_that_overruns_its_walltime() -> None:
+    """Job 1 requests 5 s and runs 10 on node 0, which is reserved from 6 to 9 s."""
+    rules = Rules(outages=(Outage(6.0, 9.0, "0", "reservation"),))
+    result = simulate(make_workload([0], [10], [1], [5]), rules)
+    assert (result.end_s.tolist(), result.outcome.tolist()) == ([10], [0])
 
 
 def test_a_log_that_calls_a_job_failed_starts_no_afterok() -> None:

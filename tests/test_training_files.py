@@ -271,9 +271,8 @@ def test_lines_of_aicb_that_are_no_operations(tmp_path: Path) -> None:
     line = "CommType.all_reduce,CommGroup.{0}_group,{1},8,{2}\n"
     first = "\nCommType.gather,CommGroup.tp_group,9,8,init\n" + line.format("dp", 8, "init")
     text = AICB.replace(before, first + before, 1)
-    (tmp_path / "f").write_text(
-        text.replace("CommType.all_reduce", line.format("pp", 1, "x") + "CommType.all_reduce", 1)
-    )
+    operation = "CommType.all_reduce,CommGroup.tp_group,2,4096"
+    (tmp_path / "f").write_text(text.replace(operation, line.format("pp", 1, "x") + operation))
     assert [op[:2] for op in listed(tmp_path / "f")][:2] == [
         ("all-reduce", "tp"),
         ("all-reduce", "dp"),

@@ -144,7 +144,7 @@ class Cassini(NetworkScheduler):
             known = np.where(fixed[users], plan.start_s[users], 0.0) / found.step_s
             at = np.round(known).astype(np.int64)
             shift = best_shifts(found, at, ~fixed[users])
-            # steps are equal on all links, so those of fixed jobs stay as they are
+            # all links have the same step, so that fixed jobs keep their starts
             plan.start_s[users] = shift * found.step_s
             plan.pace_s[users] = period_s[users]
             fixed[users] = True

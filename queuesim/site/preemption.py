@@ -72,7 +72,7 @@ class Preemption:
         cluster = levels.cluster if isinstance(levels, Quotas) else [0] * len(partition)
         self.head_of = [*zip(partition, cluster, strict=True)]
         """What a waiting job must be the first of to preempt others, one a job."""
-        self.one_head = len(set(self.head_of)) <= 1 and not self._by_quotas
+        self.one_head = len(set(self.head_of)) <= 1
 
     def goes_first(self, job: int, now_s: float) -> bool:
         """Return whether a waiting job has a claim to free nodes before any reservation."""

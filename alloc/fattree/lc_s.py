@@ -86,9 +86,9 @@ class LeastConstrainedShared(LeastConstrained):
             needs = np.unique(bandwidth_Bps)
             step = -(-len(needs) // MAX_LEVELS)
             level = np.searchsorted(needs[::step], bandwidth_Bps, side="right") - 1
-            kinds = [np.flatnonzero(level == k) for k in range(len(needs[::step]))]
             whole = [self._whole_need(need) for need in needs[::step].tolist()]
-            self._levels = bandwidth_Bps, list(zip(whole, kinds, strict=True))
+            levels = [(need, np.flatnonzero(level == k)) for k, need in enumerate(whole)]
+            self._levels = bandwidth_Bps, levels
         possible = np.zeros(len(n_nodes), dtype=np.bool_)
         for need, kinds in self._levels[1]:
             possible[kinds] = self._possible(n_nodes[kinds], self._open(need))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netsim.packet import kernels_outbox as out
 from netsim.packet import tables as t
@@ -94,43 +92,8 @@ def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class Mail:
-    """The outboxes of all domains."""
-
-    capacity: int
-    spare: int
-    domains: Table
-    boxes: Table
-    first_packet: NDArray[np.int64]
-    first_credit: NDArray[np.int64]
-    mail: Table
-    back: Table
-    """domains, ..., back: see `Border`."""
-
-    def borders(self, domains: Domains) -> list[Border]:
-        """Return each domain's view of them."""
-        return [
-            Border(
-                me=d,
-                n=domains.n,
-                capacity=self.capacity,
-                spare=self.spare,
-                link_from=domains.link_from,
-                link_to=domains.link_to,
-                domains=self.domains,
-                boxes=self.boxes,
-                first_packet=self.first_packet,
-                first_credit=self.first_credit,
-                mail=self.mail,
-                back=self.back,
-            )
-            for d in range(domains.n)
-        ]
-
-
-def empty_mail(domains: Domains) -> Mail:
-    """Build empty outboxes, each for twice the mail that a tick can bring."""
+def empty_mail(domains: Domains) -> Border:
+    """Build empty outboxes, each for twice the mail that a tick can bring, as domain 0 sees them."""
     n = domains.n
     # in a tick a packet starts on each link, and one for each that arrives, and gives back space
     ends = np.concatenate([domains.link_from, domains.link_to])
@@ -141,9 +104,13 @@ def empty_mail(domains: Domains) -> Mail:
         aligned_zeros(2 * n * width, np.dtype(np.int64)).reshape(2 * n, width) for _ in range(2)
     )
     first_packet[:] = first_credit[:] = -1
-    return Mail(
+    return Border(
+        0,
+        n,
         capacity,
         spare,
+        domains.link_from,
+        domains.link_to,
         aligned_zeros(n, out.DOMAIN),
         make_table(2 * n, out.OUTBOX, earliest=NONE),
         first_packet,
@@ -153,7 +120,7 @@ def empty_mail(domains: Domains) -> Mail:
     )
 
 
-def grown_mail(old: Mail) -> Mail:
+def grown_mail(old: Border) -> Border:
     """Return the same mail in outboxes of twice the size."""
 
     def doubled(rows: Table) -> Table:
@@ -162,10 +129,11 @@ def grown_mail(old: Mail) -> Mail:
         boxes[:, : old.capacity] = rows.reshape(-1, old.capacity)
         return new
 
-    return replace(old, capacity=2 * old.capacity, mail=doubled(old.mail), back=doubled(old.back))
+    mail, back = doubled(old.mail), doubled(old.back)
+    return old._replace(capacity=2 * old.capacity, mail=mail, back=back)
 
 
-def with_room(parts: list[Arrays], mail: Mail, crossbars: bool) -> Mail:
+def with_room(parts: list[Arrays], mail: Border, crossbars: bool) -> Border:
     """Enlarge the pools (in place) or double the outboxes of stopped domains."""
     for d in np.flatnonzero(mail.domains.unfinished).tolist():
         box = mail.boxes[2 * d + int(mail.domains.parity[d])]

@@ -63,22 +63,14 @@ def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
         steps=_copied(arrays.steps, pool),
         packets=aligned_zeros(len(arrays.packets), t.PACKET),
         credits=aligned_zeros(len(arrays.credits), t.CREDIT),
+        # pools of an empty network: memory that is not touched costs no time
         events=Events(
-            wheel=events.wheel.copy(),
-            occupied=events.occupied.copy(),
-            later=events.later.copy(),
-            later_occupied=events.later_occupied.copy(),
-            starts=events.starts.copy(),
-            opened=events.opened.copy(),
-            # of an empty network: memory that is not touched costs no time
-            chain=aligned_zeros(len(events.chain), t.CHAINED),
-            tries=aligned_zeros(len(events.tries), t.CHAINED),
-            far=aligned_zeros(len(events.far), t.TIMED),
+            *(wheel.copy() for wheel in events[:6]),
+            *(aligned_zeros(len(pool), pool.dtype) for pool in events[6:]),
         ),
-        order=arrays.order.copy(),
-        chosen=arrays.chosen.copy(),
-        arriving=arrays.arriving.copy(),
-        marked=arrays.marked.copy(),
+        **{
+            name: getattr(arrays, name).copy() for name in ("order", "chosen", "arriving", "marked")
+        },
     )
 
 
@@ -86,14 +78,12 @@ def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]
     """Return the crossbar arrays of each domain: the common rows, and its own lists."""
     if crossbar is None:
         return [None] * n
-    return [
-        crossbar._replace(look=crossbar.look.copy(), scratch=crossbar.scratch.copy())
-        for _ in range(n)
-    ]
+    own = ("look", "scratch")
+    return [crossbar._replace(**{k: getattr(crossbar, k).copy() for k in own}) for _ in range(n)]
 
 
 def empty_mail(domains: Domains) -> Border:
-    """Build empty outboxes, each for twice the mail that a tick can bring, as domain 0 sees them."""
+    """Build empty outboxes for twice the mail that a tick can bring, as domain 0 sees them."""
     n = domains.n
     # in a tick a packet starts on each link, and one for each that arrives, and gives back space
     ends = np.concatenate([domains.link_from, domains.link_to])

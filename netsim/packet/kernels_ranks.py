@@ -403,17 +403,13 @@ def fetch_timers(sc, timers, ranks, steps, links, channels, messages):
 
     Before a timer is the first of its heap, it is one of the next two.
     """
-    for i in range(min(sc.n_timers, 3)):
-        r = np.int64(row_of(timers, i).key)
-        if r < 0:
-            continue
-        if i > 0:
-            prefetch(ranks, np.uint64(r))
-            continue
-        rank = row_of(ranks, r)
-        prefetch(links, np.uint64(rank.node))
-        prefetch(channels, np.uint64(rank.node << sc.vshift))
-        prefetch(messages, np.uint64(row_of(steps, rank.step).first_send))
+    for i in range(1, min(sc.n_timers, 3)):
+        prefetch(ranks, np.uint64(max(np.int64(0), row_of(timers, i).key)))
+    # where no timer is left, its last entry is still there
+    rank = row_of(ranks, max(np.int64(0), row_of(timers, 0).key))
+    prefetch(links, np.uint64(rank.node))
+    prefetch(channels, np.uint64(rank.node << sc.vshift))
+    prefetch(messages, np.uint64(row_of(steps, rank.step).first_send))
 
 
 @njit(**HOT_KERNEL)

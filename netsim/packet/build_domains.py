@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from typing import Any
 
 import numpy as np
 
@@ -56,21 +57,18 @@ def domain_arrays(
 
 def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
     """Return the arrays of a further domain."""
-    events = arrays.events
+    wheels: list[Any] = [table.copy() for table in arrays.events[:6]]
+    # of an empty network: memory that is not touched costs no time
+    pools = [aligned_zeros(len(table), table.dtype) for table in arrays.events[6:]]
+    lists = {k: getattr(arrays, k).copy() for k in ("order", "chosen", "arriving", "marked")}
     return arrays._replace(
         sc=arrays.sc.copy(),
         messages=_copied(arrays.messages, pool) if own_messages else arrays.messages,
         steps=_copied(arrays.steps, pool),
         packets=aligned_zeros(len(arrays.packets), t.PACKET),
         credits=aligned_zeros(len(arrays.credits), t.CREDIT),
-        # pools of an empty network: memory that is not touched costs no time
-        events=Events(
-            *(wheel.copy() for wheel in events[:6]),
-            *(aligned_zeros(len(pool), pool.dtype) for pool in events[6:]),
-        ),
-        **{
-            name: getattr(arrays, name).copy() for name in ("order", "chosen", "arriving", "marked")
-        },
+        events=Events(*wheels, *pools),
+        **lists,
     )
 
 

@@ -285,7 +285,7 @@ def fetch_tries(sc, links, channels, packets, tries, first):
             p = np.int64(row_of(channels, q).fifo_head)
             if step == 2:
                 prefetch(packets, np.uint64(p))
-            else:
+            elif p >= 0:  # in input-queued routers packets wait elsewhere
                 prefetch(channels, np.uint64(row_of(packets, p).holds))
 
 

@@ -421,7 +421,7 @@ def rank_phase(a, mode, now):
         r = timer.key
         heap_pop(a.timers, sc.n_timers)
         sc.n_timers -= 1
-        if sc.fetch_starts:
+        if sc.fetch_starts and timer.tick != now:
             fetch_timers(sc, a.timers, a.ranks, a.steps, a.links, a.channels, a.messages)
         posting, sent = False, np.int64(-1)
         if r < 0:

@@ -142,7 +142,7 @@ def test_pools_and_outboxes_grow_while_others_wait(monkeypatch: pytest.MonkeyPat
         mail = built(domains)
         capacity = mail.spare + 1
         cut = [a[: 2 * domains.n * capacity] for a in (mail.mail, mail.back)]
-        return replace(mail, capacity=capacity, mail=cut[0], back=cut[1])
+        return mail._replace(capacity=capacity, mail=cut[0], back=cut[1])
 
     def grown_mail(mail):
         rooms.append("outbox")

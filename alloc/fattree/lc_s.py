@@ -54,7 +54,9 @@ class LeastConstrainedShared(LeastConstrained):
         self._need = 0
         self._scratch_opened: dict[int, Masks] = {}
         """What `_open` returns on the present state, by need."""
-        self._levels: tuple[NDArray[np.float64], list[tuple[int, NDArray[np.intp]]]] | None = None
+        self._scratch_levels: (
+            tuple[NDArray[np.float64], list[tuple[int, NDArray[np.intp]]]] | None
+        ) = None
         """The requests that `may_place` last had, by the need that it looks at."""
 
     def _set(self, masks: Masks, placement: Placement, on: bool, all_change: bool = False) -> int:
@@ -82,15 +84,15 @@ class LeastConstrainedShared(LeastConstrained):
         """
         if bandwidth_Bps is None:
             return self._possible(n_nodes, self._open(self._whole_need(None)))
-        if self._levels is None or self._levels[0] is not bandwidth_Bps:
+        if self._scratch_levels is None or self._scratch_levels[0] is not bandwidth_Bps:
             needs = np.unique(bandwidth_Bps)
             step = -(-len(needs) // MAX_LEVELS)
             level = np.searchsorted(needs[::step], bandwidth_Bps, side="right") - 1
-            kinds = [np.flatnonzero(level == k) for k in range(len(needs[::step]))]
             whole = [self._whole_need(need) for need in needs[::step].tolist()]
-            self._levels = bandwidth_Bps, list(zip(whole, kinds, strict=True))
+            levels = [(need, np.flatnonzero(level == k)) for k, need in enumerate(whole)]
+            self._scratch_levels = bandwidth_Bps, levels
         possible = np.zeros(len(n_nodes), dtype=np.bool_)
-        for need, kinds in self._levels[1]:
+        for need, kinds in self._scratch_levels[1]:
             possible[kinds] = self._possible(n_nodes[kinds], self._open(need))
         return possible
 

@@ -50,6 +50,8 @@ class Case:
     for what waits for a disk or runs on several cores the wall's."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What figures are drawn against: nodes, threads, routing, ..."""
+    once: bool = False
+    """Whether it is measured only by its name or part, in a single round without a warm-up."""
 
 
 @dataclass(frozen=True)
@@ -109,17 +111,21 @@ def measure(case: Case, patience: Patience) -> Reading:
     prepare_s = time.perf_counter() - began
     wall: list[float] = []
     cpu: list[float] = []
-    amounts = timed()
+    if case.once:
+        patience = Patience(1, 0.0)
+    amounts = None if case.once else timed()
     while len(wall) < patience.rounds:
         cpu_began, began = _cpu_s(), time.perf_counter()
         again = timed()
         wall.append(time.perf_counter() - began)
         cpu.append(_cpu_s() - cpu_began)
-        if again != amounts:
-            raise NetcosimError(f"bench {case.name}: {dict(amounts)}, then {dict(again)}")
+        if again != (amounts or again):
+            raise NetcosimError(f"bench {case.name}: {amounts}, then {again}")
+        amounts = again
         fewest = 1 if wall[0] > patience.enough_s else _FEWEST
         if sum(wall) > patience.enough_s and len(wall) >= fewest:
             break
+    assert amounts is not None
     return Reading(case.name, tuple(wall), tuple(cpu), amounts, prepare_s, peak_bytes(), case.clock)
 
 

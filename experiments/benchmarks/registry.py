@@ -42,7 +42,7 @@ PARTS = tuple(dict.fromkeys(case.part for case in CASES.values()))
 def chosen(full: bool, only: str | None) -> list[Case]:
     """Return the cases to measure: all, the quick ones, or those whose name or part matches."""
     if only is None:
-        return [case for case in CASES.values() if full or case.quick]
+        return [case for case in CASES.values() if case.quick or (full and not case.once)]
     found = [case for case in CASES.values() if only in (case.name, case.part)]
     found = found or [case for case in CASES.values() if case.name.startswith(only)]
     if not found:

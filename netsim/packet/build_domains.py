@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netsim.packet import kernels_outbox as out
 from netsim.packet import tables as t
@@ -58,29 +57,18 @@ def domain_arrays(
 
 def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
     """Return the arrays of a further domain."""
-    events = arrays.events
+    wheels: list[Any] = [table.copy() for table in arrays.events[:6]]
+    # of an empty network: memory that is not touched costs no time
+    pools = [aligned_zeros(len(table), table.dtype) for table in arrays.events[6:]]
+    lists = {k: getattr(arrays, k).copy() for k in ("order", "chosen", "arriving", "marked")}
     return arrays._replace(
         sc=arrays.sc.copy(),
         messages=_copied(arrays.messages, pool) if own_messages else arrays.messages,
         steps=_copied(arrays.steps, pool),
         packets=aligned_zeros(len(arrays.packets), t.PACKET),
         credits=aligned_zeros(len(arrays.credits), t.CREDIT),
-        events=Events(
-            wheel=events.wheel.copy(),
-            occupied=events.occupied.copy(),
-            later=events.later.copy(),
-            later_occupied=events.later_occupied.copy(),
-            starts=events.starts.copy(),
-            opened=events.opened.copy(),
-            # of an empty network: memory that is not touched costs no time
-            chain=aligned_zeros(len(events.chain), t.CHAINED),
-            tries=aligned_zeros(len(events.tries), t.CHAINED),
-            far=aligned_zeros(len(events.far), t.TIMED),
-        ),
-        order=arrays.order.copy(),
-        chosen=arrays.chosen.copy(),
-        arriving=arrays.arriving.copy(),
-        marked=arrays.marked.copy(),
+        events=Events(*wheels, *pools),
+        **lists,
     )
 
 
@@ -88,49 +76,12 @@ def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]
     """Return the crossbar arrays of each domain: the common rows, and its own lists."""
     if crossbar is None:
         return [None] * n
-    return [
-        crossbar._replace(look=crossbar.look.copy(), scratch=crossbar.scratch.copy())
-        for _ in range(n)
-    ]
+    own = ("look", "scratch")
+    return [crossbar._replace(**{k: getattr(crossbar, k).copy() for k in own}) for _ in range(n)]
 
 
-@dataclass(frozen=True, eq=False)
-class Mail:
-    """The outboxes of all domains."""
-
-    capacity: int
-    spare: int
-    domains: Table
-    boxes: Table
-    first_packet: NDArray[np.int64]
-    first_credit: NDArray[np.int64]
-    mail: Table
-    back: Table
-    """domains, ..., back: see `Border`."""
-
-    def borders(self, domains: Domains) -> list[Border]:
-        """Return each domain's view of them."""
-        return [
-            Border(
-                me=d,
-                n=domains.n,
-                capacity=self.capacity,
-                spare=self.spare,
-                link_from=domains.link_from,
-                link_to=domains.link_to,
-                domains=self.domains,
-                boxes=self.boxes,
-                first_packet=self.first_packet,
-                first_credit=self.first_credit,
-                mail=self.mail,
-                back=self.back,
-            )
-            for d in range(domains.n)
-        ]
-
-
-def empty_mail(domains: Domains) -> Mail:
-    """Build empty outboxes, each for twice the mail that a tick can bring."""
+def empty_mail(domains: Domains) -> Border:
+    """Build empty outboxes for twice the mail that a tick can bring, as domain 0 sees them."""
     n = domains.n
     # in a tick a packet starts on each link, and one for each that arrives, and gives back space
     ends = np.concatenate([domains.link_from, domains.link_to])
@@ -141,9 +92,13 @@ def empty_mail(domains: Domains) -> Mail:
         aligned_zeros(2 * n * width, np.dtype(np.int64)).reshape(2 * n, width) for _ in range(2)
     )
     first_packet[:] = first_credit[:] = -1
-    return Mail(
+    return Border(
+        0,
+        n,
         capacity,
         spare,
+        domains.link_from,
+        domains.link_to,
         aligned_zeros(n, out.DOMAIN),
         make_table(2 * n, out.OUTBOX, earliest=NONE),
         first_packet,
@@ -153,7 +108,7 @@ def empty_mail(domains: Domains) -> Mail:
     )
 
 
-def grown_mail(old: Mail) -> Mail:
+def grown_mail(old: Border) -> Border:
     """Return the same mail in outboxes of twice the size."""
 
     def doubled(rows: Table) -> Table:
@@ -162,10 +117,11 @@ def grown_mail(old: Mail) -> Mail:
         boxes[:, : old.capacity] = rows.reshape(-1, old.capacity)
         return new
 
-    return replace(old, capacity=2 * old.capacity, mail=doubled(old.mail), back=doubled(old.back))
+    mail, back = doubled(old.mail), doubled(old.back)
+    return old._replace(capacity=2 * old.capacity, mail=mail, back=back)
 
 
-def with_room(parts: list[Arrays], mail: Mail, crossbars: bool) -> Mail:
+def with_room(parts: list[Arrays], mail: Border, crossbars: bool) -> Border:
     """Enlarge the pools (in place) or double the outboxes of stopped domains."""
     for d in np.flatnonzero(mail.domains.unfinished).tolist():
         box = mail.boxes[2 * d + int(mail.domains.parity[d])]

@@ -100,18 +100,24 @@ def outbox_full(border, most):
     return max(box.n_packets, box.n_credits) + max(border.spare, most) > border.capacity
 
 
+@njit(**PLAIN_KERNEL, inline="always")
+def next_mail(border, number, k, rows, first, to, tick):
+    """Return row ``k`` of an outbox, put into the list for a receiver."""
+    mail = row_of(rows, number * border.capacity + k)
+    mail.after = first[number, to]
+    first[number, to] = k
+    mail.tick = tick
+    return mail
+
+
 @njit(**INNER_KERNEL)
 def send_packet(border, sc, packets, chain, p, tick, to):
     """Send a packet to another domain, where it arrives at ``tick``."""
     number = own_box(border)
     box = row_of(border.boxes, number)
-    k = box.n_packets
-    box.n_packets = k + 1
+    mail = next_mail(border, number, box.n_packets, border.mail, border.first_packet, to, tick)
+    box.n_packets += 1
     box.earliest = min(box.earliest, tick)
-    mail = row_of(border.mail, number * border.capacity + k)
-    mail.after = border.first_packet[number, to]
-    border.first_packet[number, to] = k
-    mail.tick = tick
     copy_packet(mail, row_of(packets, p))
     free_packet(sc, chain, p)
 
@@ -121,12 +127,7 @@ def send_credit(border, q, tick, size, to):
     """Send a credit: space of channel ``q``, of another domain, comes free at ``tick``."""
     number = own_box(border)
     box = row_of(border.boxes, number)
-    k = box.n_credits
-    box.n_credits = k + 1
-    box.earliest = min(box.earliest, tick)
-    mail = row_of(border.back, number * border.capacity + k)
-    mail.after = border.first_credit[number, to]
-    border.first_credit[number, to] = k
-    mail.tick = tick
+    mail = next_mail(border, number, box.n_credits, border.back, border.first_credit, to, tick)
+    box.n_credits += 1
     mail.channel = q
     mail.bytes = size

@@ -401,21 +401,15 @@ def run_ready(a, mode):
 def fetch_timers(sc, timers, ranks, steps, links, channels, messages):
     """Fetch, step by step, what the ranks will need that continue next.
 
-    A timer moves up in its heap, so that the rows of its rank have come when it is one of three.
+    Before a timer is the first of its heap, it is one of the next two.
     """
-    for i in range(min(sc.n_timers, 7)):
-        r = np.int64(row_of(timers, i).key)
-        if r < 0:
-            continue
-        if i > 2:
-            prefetch(ranks, np.uint64(r))
-            continue
-        rank = row_of(ranks, r)
-        if i == 0:
-            prefetch(messages, np.uint64(row_of(steps, rank.step).first_send))
-        prefetch(steps, np.uint64(rank.step))
-        prefetch(links, np.uint64(rank.node))
-        prefetch(channels, np.uint64(rank.node << sc.vshift))
+    for i in range(1, min(sc.n_timers, 3)):
+        prefetch(ranks, np.uint64(max(np.int64(0), row_of(timers, i).key)))
+    # where no timer is left, its last entry is still there
+    rank = row_of(ranks, max(np.int64(0), row_of(timers, 0).key))
+    prefetch(links, np.uint64(rank.node))
+    prefetch(channels, np.uint64(rank.node << sc.vshift))
+    prefetch(messages, np.uint64(row_of(steps, rank.step).first_send))
 
 
 @njit(**HOT_KERNEL)
@@ -427,7 +421,7 @@ def rank_phase(a, mode, now):
         r = timer.key
         heap_pop(a.timers, sc.n_timers)
         sc.n_timers -= 1
-        if sc.fetch_starts:
+        if sc.fetch_starts and timer.tick != now:
             fetch_timers(sc, a.timers, a.ranks, a.steps, a.links, a.channels, a.messages)
         posting, sent = False, np.int64(-1)
         if r < 0:

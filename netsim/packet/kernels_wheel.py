@@ -264,7 +264,7 @@ def first_later(sc, ev):
 
 
 @njit(**INNER_KERNEL)
-def fetch_tries(sc, links, channels, packets, tries, first):
+def fetch_opened_tries(sc, links, channels, packets, tries, first):
     """Fetch, step by step, what the tries of a list will need; mostly it is the same until then."""
     for step in range(4):
         entry = first
@@ -275,17 +275,17 @@ def fetch_tries(sc, links, channels, packets, tries, first):
             if step == 0:
                 prefetch(links, np.uint64(link))
                 continue
-            waiting_vcs = np.uint64(row_of(links, link).waiting_vcs)
-            if waiting_vcs == 0 or link < sc.n_nodes:
+            # tries from number n_links on are of outputs of crossbars
+            if link < sc.n_nodes or link >= sc.n_links or row_of(links, link).waiting_vcs == 0:
                 continue
-            q = (link << sc.vshift) | low_bit(waiting_vcs)
+            q = (link << sc.vshift) | low_bit(np.uint64(row_of(links, link).waiting_vcs))
             if step == 1:
                 prefetch(channels, np.uint64(q))
                 continue
             p = np.int64(row_of(channels, q).fifo_head)
             if step == 2:
                 prefetch(packets, np.uint64(p))
-            else:
+            elif p >= 0:  # in input-queued routers packets wait elsewhere
                 prefetch(channels, np.uint64(row_of(packets, p).holds))
 
 
@@ -311,7 +311,7 @@ def open_span(sc, links, channels, packets, ev, span):
     sc.n_opened = n_opened
     entry = np.int64(waiting.entry)
     if sc.fetch_starts:
-        fetch_tries(sc, links, channels, packets, ev.tries, entry)
+        fetch_opened_tries(sc, links, channels, packets, ev.tries, entry)
     while entry >= 0:
         chained = row_of(ev.tries, entry)
         after = np.int64(chained.next)

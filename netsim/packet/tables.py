@@ -106,10 +106,11 @@ NODE_QUEUE = record((np.int64, "head tail sent count"))
 # each stream of a rank has a row, which the kernels take for a rank of its own; random_shift is
 # `Traffic.random_shift` of its group; priority_class that of its messages, 0 the highest; began is
 # when its step began, kind that step's kind of communication, and exposed the ticks in steps of
-# each kind (`netsim.traffic.MAX_KINDS`; two more fill the last of three cache lines)
+# each kind (`netsim.traffic.MAX_KINDS`; two more fill the last of three cache lines); the first
+# line is what each step needs
 RANK = record(
-    (np.int64, "step step_end cpu must_begin waits sending recv_head recv_tail finish ready_next"),
-    (np.int64, "node random_shift priority_class began kind"),
+    (np.int64, "step step_end cpu must_begin waits recv_head node kind"),
+    (np.int64, "began sending recv_tail finish ready_next random_shift priority_class"),
     (np.int64, "exposed", (9,)),
 )
 

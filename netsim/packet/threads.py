@@ -82,7 +82,7 @@ def run_in_domains(
     with ThreadPoolExecutor(n - 1, thread_name_prefix="netcosim-domain") as pool:
         parts = domain_arrays(arrays, domains, routing.topology, traffic, pool)
         while True:
-            borders = mail.borders(domains)
+            borders = [mail._replace(me=d) for d in range(n)]
             began = time.perf_counter()
             try:
                 others = [pool.submit(run, d) for d in range(1, n)]

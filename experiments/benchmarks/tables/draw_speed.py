@@ -3,8 +3,8 @@
     python experiments/benchmarks/tables/draw_speed.py
 
 With ``--measure`` everything is measured first, on this machine, as ``netcosim bench --full --out
-speed.json`` does; otherwise the stored file is drawn as it is. A test holds page and file
-together.
+speed.json`` does; with ``--scale`` the part "scale" is measured and added. Otherwise the stored
+file is drawn as it is. A test holds page and file together.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import json
 import re
 import statistics
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiments.benchmarks.peers import PACKET_PEERS, PEERS, shown_ratio
+from experiments.benchmarks.registry import CASES
 from experiments.benchmarks.table import rate_shown, seconds_shown
 
 STORED = Path(__file__).resolve().with_name("speed.json")
@@ -70,6 +72,10 @@ def rows(found: Mapping[str, Any], parts: str) -> list[str]:
             stalled = f", {stalls:,.0f} stalls" if stalls is not None else ""
             what = f"{r['description']}{stalled} (`{r['name']}`)"
             lines.append(f"| {' | '.join((what, value(r), spread(r), memory))} |")
+    measured = {r["name"] for r in found["readings"]}
+    cases = [case for case in CASES.values() if case.part in wanted and case.part != "threads"]
+    if newer := [f"`{case.name}`" for case in cases if case.name not in measured]:
+        lines.append(f"| not measured: {', '.join(newer)} | | | |")
     return lines
 
 
@@ -218,15 +224,27 @@ def _draw_parts(ax: Any, found: Mapping[str, Any]) -> None:
     ax.legend(fontsize=8, loc="lower right")
 
 
+def measure(what: str, path: Path) -> None:
+    """Run ``netcosim bench`` and store what it measures."""
+    from netcosim.cli import main as netcosim
+
+    # 1 says that something could not be measured; the rest is worth having
+    if netcosim(["bench", what, "--out", str(path)]) > 1:
+        raise SystemExit(2)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Measure if asked to, then write the page and its figure."""
     if "--measure" in arguments:
-        from netcosim.cli import main as netcosim
-
-        # 1 says that something could not be measured; the rest is worth having
-        if netcosim(["bench", "--full", "--out", str(STORED)]) > 1:
-            raise SystemExit(2)
+        measure("--full", STORED)
     found = stored()
+    if "--scale" in arguments:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "scale.json"
+            measure("--only=scale", path)
+            scale = json.loads(path.read_text(encoding="utf-8"))["readings"]
+        found["readings"] = [r for r in found["readings"] if r["part"] != "scale"] + scale
+        STORED.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
     draw(found)
 

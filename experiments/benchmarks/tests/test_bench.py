@@ -84,6 +84,12 @@ def test_rounds_end_when_enough_is_known(
     assert len(reading.wall_s) == rounds
 
 
+def test_a_case_of_one_round_does_not_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = replace(Clock(monkeypatch).case([5.0]), once=True)
+    reading = measure(case, Patience(rounds=3, enough_s=100.0))
+    assert (reading.wall_s, reading.amounts["hops"]) == ((5.0,), 10.0)
+
+
 def test_rounds_that_do_not_do_the_same_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Clock(monkeypatch).case([1.0] * 5, iter([10.0, 10.0, 11.0]))
     with pytest.raises(NetcosimError, match=r"bench fake: .*10.*then.*11"):
@@ -102,7 +108,11 @@ def test_names_parts_and_peers_fit_together() -> None:
         for peer in case.peers:
             assert PEERS[peer].unit in ("hops", "router hops", "flows")
     assert {case.name for case in chosen(False, None)} < set(CASES)
-    assert [case.name for case in chosen(True, None)] == list(CASES)
+    once = {name for name, case in CASES.items() if case.once}
+    assert [case.name for case in chosen(True, None)] == [
+        name for name in CASES if name not in once
+    ]
+    assert {case.name for case in chosen(False, "scale")} == once
     assert {case.part for case in chosen(False, "flows")} == {"flows"}
     assert [case.name for case in chosen(False, "store")] == ["store"]
     assert [case.name for case in chosen(False, "packets-32768")] == ["packets-32768"]

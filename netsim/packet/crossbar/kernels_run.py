@@ -243,7 +243,7 @@ def run(border, x, in_parts, a, rt, until, budget):
             # before the wheel is turned to what comes next: it is read from now on
             return PAUSE
         timer = row_of(a.timers, 0).tick if sc.n_timers > 0 else NONE
-        now = next_event(sc, a.links, a.packets, events, timer, until)
+        now = next_event(sc, a.links, a.channels, a.packets, events, timer, until)
         if now == NONE:
             return DONE
         if now > until or (sc.loops and sc.unfinished == 0 and now > sc.end):

@@ -268,7 +268,7 @@ def parts(pairs: pd.DataFrame) -> pd.DataFrame:
     for cell, part in cells(each.reset_index(), "log", *FACTORS, "policy"):
         row = {**cell, "stretches": len(part)}
         for column in ("gain", "interference", "locality"):
-            row |= interval_columns(column, over_stretches(part[column]))
+            row |= interval_columns(str(column), over_stretches(part[column]))
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -88,8 +88,8 @@ class LeastConstrainedShared(LeastConstrained):
             needs = np.unique(bandwidth_Bps)
             step = -(-len(needs) // MAX_LEVELS)
             level = np.searchsorted(needs[::step], bandwidth_Bps, side="right") - 1
-            whole = [self._whole_need(need) for need in needs[::step].tolist()]
-            levels = [(need, np.flatnonzero(level == k)) for k, need in enumerate(whole)]
+            needed = [self._whole_need(need) for need in needs[::step].tolist()]
+            levels = [(need, np.flatnonzero(level == k)) for k, need in enumerate(needed)]
             self._scratch_levels = bandwidth_Bps, levels
         possible = np.zeros(len(n_nodes), dtype=np.bool_)
         for need, kinds in self._scratch_levels[1]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from math import ceil
@@ -12,7 +12,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.caches import remember
 from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
 from netsim.topologies.checks import need_int
@@ -29,6 +28,8 @@ TOGETHER = {
     ALWAYS: "all communicate all the time, from the same moment",
 }
 """How jobs communicate while others do, by name."""
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -221,3 +222,11 @@ def with_compute(
     return replace(
         program, compute_s=program.compute_s + np.where(place % each == 0, computing, 0.0)
     )
+
+
+def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:
+    """Insert a value into a dictionary of at most ``most`` entries, removing the oldest one."""
+    known[key] = value
+    if len(known) > most:
+        del known[next(iter(known))]
+    return value

@@ -15,8 +15,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.caches import remember
-from cosim.network.communication import Communication, rounded_s
+from cosim.network.communication import Communication, remember, rounded_s
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes, first_counted, means_s
 from cosim.network.situation import Situation

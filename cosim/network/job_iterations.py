@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.caches import remember
+from cosim.network.communication import remember
 from cosim.network.isolated_loops import LEAST_FRACTION
 from cosim.network.job_network import JobLoads
 from cosim.network.periodic import FloatArray, PeriodicJob

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy
-from cosim.network.caches import remember
+from cosim.network.communication import remember
 from cosim.network.job_iterations import JobIterations
 from cosim.network.job_network import JobNetwork
 from cosim.network.periodic import SLACK, JobGroup, NetworkPlan, PeriodicJob, iteration_times_s

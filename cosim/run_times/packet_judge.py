@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.caches import remember
+from cosim.network.communication import remember
 from cosim.network.isolated_loops import IsolatedLoop, loop_together, n_starts
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation

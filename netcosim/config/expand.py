@@ -7,7 +7,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
-from netcosim.runs.points import replaced
 from netsim.errors import NetcosimError
 from netsim.units import DIMENSIONS, parse_exact
 
@@ -60,7 +59,7 @@ def expand(
         chosen = {
             key: axes[key][i] for group, i in zip(groups, choice, strict=True) for key in group
         }
-        points.append(replaced(config, chosen))
+        points.append(_replaced(config, chosen))
     return points
 
 
@@ -131,6 +130,22 @@ def _groups(
             found = ", ".join(f"{key} has {length}" for key, length in lengths.items())
             raise NetcosimError(f"key sweep.zip: the lists must be of equal length; {found}")
     return list(dict.fromkeys(group_of.get(key, (key,)) for key in axes))
+
+
+def _replaced(
+    config: Mapping[str, object], chosen: Mapping[str, object], prefix: str = ""
+) -> dict[str, object]:
+    point: dict[str, object] = {}
+    for key, value in config.items():
+        dotted = f"{prefix}{key}"
+        if dotted in chosen:
+            point[key] = chosen[dotted]
+        elif (inner := _tables(value)) is not None:
+            replaced = _replaced(inner, chosen, f"{dotted}.")
+            point[key] = list(replaced.values()) if isinstance(value, list) else replaced
+        else:
+            point[key] = value
+    return point
 
 
 def range_values(spec: Mapping[str, object], key: str) -> list[object]:

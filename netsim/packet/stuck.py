@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.packet.deadlock import Channel, deadlock_error, stuck_error
 from netsim.packet.kernels_wheel import NONE
 from netsim.packet.tables import SENDS, Arrays
 from netsim.routing.base import Routing
@@ -15,6 +14,7 @@ from netsim.traffic import Traffic
 
 if TYPE_CHECKING:
     from netsim.packet.crossbar import tables as x
+    from netsim.packet.deadlock import Channel
 
 
 def raise_stuck(
@@ -31,10 +31,14 @@ def raise_stuck(
     senders = (port << vshift) | (group_class << class_shift)
     if len(fifos) or len(senders):
         holders = _holders(arrays, fifos) if crossbar is None else _bidders(arrays, crossbar)
+        from netsim.packet.deadlock import deadlock_error
+
         raise deadlock_error(routing.topology, _waits(arrays, holders, fifos, senders))
     waiting = np.flatnonzero(arrays.ranks.finish < 0)
     if len(waiting):
         step = int(arrays.ranks.step[waiting[0]])
+        from netsim.packet.deadlock import stuck_error
+
         raise stuck_error(traffic, step, int(arrays.steps.arrived[step]) % SENDS)
 
 

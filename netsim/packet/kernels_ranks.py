@@ -30,7 +30,7 @@ from netsim.packet.kernels_sends import (
     send_left,
     send_posted,
 )
-from netsim.packet.kernels_wheel import add_start, heap_pop
+from netsim.packet.kernels_wheel import CACHED_LINKS, add_start, heap_pop
 from netsim.packet.tables import KIND_SHIFT
 
 # what a rank's processor does
@@ -421,7 +421,7 @@ def rank_phase(a, mode, now):
         r = timer.key
         heap_pop(a.timers, sc.n_timers)
         sc.n_timers -= 1
-        if sc.fetch_starts and timer.tick != now:
+        if sc.n_links > CACHED_LINKS and timer.tick != now:
             fetch_timers(sc, a.timers, a.ranks, a.steps, a.links, a.channels, a.messages)
         posting, sent = False, np.int64(-1)
         if r < 0:

@@ -28,6 +28,9 @@ SPAN_BITS = 11
 SPAN = 1 << SPAN_BITS
 FINE_MASK = 2 * SPAN - 1
 
+CACHED_LINKS = 1 << 17
+"""With fewer links, to fetch what the next tries and ranks need takes longer than it saves."""
+
 # what a list of a bucket holds
 PACKETS, TRIES = 0, 1
 
@@ -310,11 +313,12 @@ def open_span(sc, links, channels, packets, ev, span):
         p = after
     sc.n_opened = n_opened
     entry = np.int64(waiting.entry)
-    if sc.fetch_starts:
+    if sc.n_links > CACHED_LINKS:
         fetch_opened_tries(sc, links, channels, packets, ev.tries, entry)
     while entry >= 0:
         chained = row_of(ev.tries, entry)
         after = np.int64(chained.next)
+        prefetch(links, np.uint64(chained.over))
         put(ev, row_of(ev.wheel, mark(ev.occupied, begin + chained.fine)), TRIES, entry)
         sc.n_later -= 1
         entry = after

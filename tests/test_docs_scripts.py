@@ -160,6 +160,18 @@ def flow_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> 
     return Path(script.TABLE)
 
 
+def packet_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    page = ROOT / "experiments" / "calibration" / "coupled.md"
+    script.PAGE.write_bytes(page.read_bytes())
+    patch.setattr(script, "TABLE", folder / "few.csv")
+    patch.setattr(script, "NETWORKS", {"dragonfly 72": ("minimal",)})
+    patch.setattr(script, "MIXES", 1)
+    script.main(["1"])
+    script.write_page()
+    assert script.PAGE.read_text() != page.read_text()
+    return folder / "few.csv"
+
+
 def whole_schedules(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     patch.setattr(script, "STORED", folder / "whole-schedules")
     [point, *_] = [
@@ -178,7 +190,7 @@ SMALL: dict[str, Small] = {
         *(ai_clusters_packets, draw_house, draw_report, draw_speed, draw_validation),
         *(controls, fit_isolation_gain, learning_cells, learning_speed, neighbours),
         *(flow_errors, network_schedulers, network_schedulers_packets, three_ways),
-        *(parts, whole_schedules),
+        *(packet_errors, parts, whole_schedules),
     )
 }
 

@@ -205,12 +205,12 @@ def test_pages_say_what_numbers_are_relative_to(
         (
             "own",
             "",
-            "Ratios are relative to rdn at the same point. Each point then has a separate",
+            "change in percent from rdn at the same point. Each point then has a separate",
         ),
         (
             "all",
             '[reference]\nmachine.routing = "minimal"\n',
-            "Ratios are relative to rdn with machine.routing = minimal.",
+            "change in percent from rdn with machine.routing = minimal.",
         ),
     ):
         path = tmp_path / f"{name}.toml"

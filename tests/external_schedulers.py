@@ -65,6 +65,8 @@ def main() -> int:
     for line in sys.stdin:
         message = json.loads(line)
         if message["type"] == "end":
+            if fault == "stays":
+                time.sleep(60)
             return 4 if fault == "status" else 0
         if message["type"] == "hello":
             if fault == "dies":

@@ -378,6 +378,8 @@ def test_members_that_disagree_are_refused(tmp_path: Path) -> None:
         ([False, True], 8),
         ([True, True], 14),
         ([True, True, True, True], 14),
+        # of more dimensions than there are, the first ones count
+        ([True, False, True], 12),
         (True, 14),
     ],
 )

@@ -602,6 +602,12 @@ def test_the_validator_names_the_first_violation(fault: str, message: str) -> No
         check_scheduler(helper(fault))
 
 
+def test_the_validator_names_a_program_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queuesim.external.process._END_LIMIT_S", 0.1)
+    with pytest.raises(NetcosimError, match='did not end after "end"'):
+        check_scheduler(helper("stays"))
+
+
 def test_the_validator_counts_the_decisions_of_all_its_queues(tmp_path: Path) -> None:
     shown = check_scheduler(logged_easy(tmp_path / "lines"))
     lines = (tmp_path / "lines").read_text().splitlines()

@@ -261,6 +261,7 @@ def test_the_flow_model_of_running_jobs_takes_the_ports_of_the_packets():
         ({"nodes": 0}, "nodes = 0"),
         ({"nodes_per_leaf": 0}, "nodes_per_leaf = 0"),
         ({"nodes_per_pod": 0}, "nodes_per_pod = 0"),
+        ({"nics_per_node": 0}, "nics_per_node = 0"),
         # both ways: two ports of each of 4e9 GPUs, and at most as many relays, of one leaf
         (
             {"nodes": 10**9, "nodes_per_leaf": 10**9, "fabric": "leaf"},

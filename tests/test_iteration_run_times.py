@@ -33,12 +33,17 @@ RING = {"operation": "all-reduce", "algorithm": "ring", "channels": 1, "chunks":
 
 
 def network(
-    routing: str = "min-hop", spines: int = 1, fractions: tuple[float, ...] = (0.5,), **parameters
+    routing: str = "min-hop",
+    spines: int = 1,
+    fractions: tuple[float, ...] = (0.5,),
+    ranks_per_node: int = 1,
+    **parameters,
 ) -> JobNetwork:
     """Four leaves of four GPUs, each with some up-links of a NIC's bandwidth."""
     machine = {"nodes": 16, "gpus_per_node": 1, "fabric": "leaf", "nodes_per_leaf": 4}
     topology = make_topology("gpu-cluster", machine | {"spines": spines})
-    shared = SharedNetwork(make_routing(topology, routing, parameters), task_mapping="in-order")
+    routes = make_routing(topology, routing, parameters)
+    shared = SharedNetwork(routes, ranks_per_node=ranks_per_node, task_mapping="in-order")
     ring = Communication("collective", 10**7, parameters=RING | {"gpus_per_node": 1})
     shares = [PatternShare("collective", 1.0, f, f) for f in fractions]
     return JobNetwork(shared, CommunicationMix(shares), [ring] * len(fractions))
@@ -68,6 +73,39 @@ def test_neighbours_are_timed_again_at_starts_and_ends_and_others_are_not():
     running.start(3, at(9, 13))
     assert running.settle() == pytest.approx({1: together[0], 3: together[2]})
     assert running.counts == {"groups": 2, "groups_simulated": 1, "largest_group": 2}
+
+
+def test_the_largest_group_is_that_of_all_times():
+    """Three jobs on an up-link, then two on another one."""
+    running = ScheduledJobs(network(), Unscheduled(), 1)
+    for job, nodes in enumerate([(0, 4), (1, 5), (2, 6), (8, 12), (9, 13)]):
+        running.start(job, at(*nodes))
+        if job in (2, 4):
+            running.settle()
+    assert (running.counts["groups"], running.counts["largest_group"]) == (2, 3)
+
+
+def test_a_neighbour_is_timed_again_if_a_job_that_sends_nothing_ends_with_it():
+    running = ScheduledJobs(network(), Unscheduled(), 1)
+    for job, nodes in enumerate([(0, 4), (1, 5), (2,)]):
+        running.start(job, at(*nodes))
+    assert running.settle().keys() == {0, 1}
+    running.end(0)
+    running.end(2)
+    assert running.settle() == {1: 1.0}
+
+
+def test_ranks_of_a_node_send_from_its_port():
+    """A ring of 2 ranks of node 0 and 2 of node 4: one flow each way, on 4 ports and 4 links.
+
+    Each rank sends 2 x 3/4 of 10 MB, at 50 GB/s.
+    """
+    loads = network(ranks_per_node=2).loads
+    found = JobIterations(loads).placed(at(0, 4))
+    assert found is not None
+    assert found.comm_s == pytest.approx(3e-4)
+    flows = flow_paths(loads.network.shared.routing, [0, 4], [4, 0])
+    assert set(found.links.tolist()) == set(flows.links.tolist())
 
 
 def test_equal_groups_are_looked_up_whatever_the_numbers_of_their_jobs():

@@ -158,6 +158,9 @@ def test_a_job_without_a_walltime_has_the_limit_of_its_partition() -> None:
     assert refused_by(jobs, parts) == {}
     assert Rules(partitions=parts).limited(jobs).requested_s.tolist() == [10, 7, np.inf, 11]
     assert Rules().limited(jobs) is jobs
+    # a job that asks for more than the limit does so beside one without a walltime, too
+    asks_more = jobs_in(["a", "a"], [np.inf, 11])
+    assert Rules(partitions=parts).limited(asks_more).requested_s.tolist() == [10, 11]
     # 4 nodes. A: 3 nodes, ends at 1, is promised to end at 20. B needs 4. C (1 node, 20 s) comes at
     # 0.5: it would end at 20.5 and waits. Without the limit it starts, and B waits for its end.
     jobs = make_workload([0, 0, 0.5], [1, 5, 10], [3, 4, 1], [np.inf, 5, 20])

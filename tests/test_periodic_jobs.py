@@ -122,6 +122,10 @@ def test_a_link_is_not_busy_for_longer_than_communication(busy):
         PeriodicJob(1.0, 1.0, 0.0, np.array([0]), np.array([busy]))
 
 
+def test_a_rounding_error_more_than_communication_is_as_long():
+    PeriodicJob(1.0, 1.0, 0.0, np.array([0]), np.array([1 + 1e-10]))
+
+
 # A second implementation: rates by linear programmes, events from a heap
 
 

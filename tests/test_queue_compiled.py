@@ -332,6 +332,13 @@ def test_a_policy_that_does_not_place_by_count_is_refused() -> None:
         run_by_count(setup)
 
 
+def test_what_jobs_need_of_links_is_in_the_result() -> None:
+    needs_Bps = np.array([1e9, 2e9])
+    found = both(make_workload([0, 1], [5, 5], [2, 3]), masks(4), bandwidth_Bps=needs_Bps)
+    assert found.needs_Bps is not None
+    assert found.needs_Bps.tolist() == [1e9, 2e9]
+
+
 def test_progress_is_shown_as_by_events() -> None:
     shown: list[list[tuple[int, int]]] = [[], []]
     workload = make_workload(np.arange(2500), np.ones(2500), np.ones(2500, dtype=int))

@@ -42,7 +42,14 @@ def _swept(folder: Path) -> None:
 
 def _curve(folder: Path) -> None:
     names = {path.name for path in (folder / "curve-mine").iterdir()}
-    assert names == {"report.html", "curve.csv", "curve.db", "curve.png", "saturation.csv"}
+    assert names == {
+        "report.html",
+        "curve.csv",
+        "curve.db",
+        "curve.png",
+        "links.csv",
+        "saturation.csv",
+    }
 
 
 LEFT: dict[str, Callable[[Path], None]] = {

@@ -18,7 +18,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).resolve().with_name("validation.csv")
 PAGE = TABLE.parents[3] / "docs" / "validation.md"
-MARKS = re.compile(r"<!-- (rows|groups|jobs)(?: (\S+))? -->\n.*?<!-- end -->", re.S)
+MARKS = re.compile(r"<!-- (rows|groups|jobs|networks)(?: (\S+))? -->\n.*?<!-- end -->", re.S)
 JOB = re.compile(r", ([\w-]+): mean job time$")
 
 Record = Mapping[str, str]
@@ -69,10 +69,28 @@ def jobs(records: Sequence[Record], _: str) -> list[str]:
     return lines
 
 
+def networks(records: Sequence[Record], group: str) -> list[str]:
+    """Return a Markdown table of a group's networks: differences in per cent by allowed range."""
+    lines = ["| network | value | allowed | rows | least | largest |", "|---|---|---|---|---|---|"]
+    by_kind: dict[tuple[str, str, str], list[float]] = {}
+    for row in records:
+        if row["group"] != group:
+            continue
+        bound = re.match("at (?:least|most)", row["allowed"])
+        kind = row["what"].split(",")[0], row["what"].split(": ")[-1], bound[0] if bound else "4 %"
+        percent = 100 * (float(row["simulated"]) / float(row["expected"]) - 1)
+        by_kind.setdefault(kind, []).append(percent)
+    for kind, values in sorted(by_kind.items()):
+        cells = " | ".join((*kind, str(len(values))))
+        lines.append(f"| {cells} | {min(values):+.1f} % | {max(values):+.1f} % |")
+    return lines
+
+
 TABLES: Mapping[str, Callable[[Sequence[Record], str], list[str]]] = {
     "rows": rows,
     "groups": groups,
     "jobs": jobs,
+    "networks": networks,
 }
 
 

@@ -87,8 +87,7 @@ def compare_random_cases(family: str, numbers: range) -> int:
     return split
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_only(FAMILIES))
 def test_random_cases_are_equal_on_one_to_four_threads(family: str) -> None:
     assert compare_random_cases(family, range(CASES)) > CASES / 3
 

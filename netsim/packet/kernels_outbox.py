@@ -129,5 +129,6 @@ def send_credit(border, q, tick, size, to):
     box = row_of(border.boxes, number)
     mail = next_mail(border, number, box.n_credits, border.back, border.first_credit, to, tick)
     box.n_credits += 1
+    box.earliest = min(box.earliest, tick)
     mail.channel = q
     mail.bytes = size

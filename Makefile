@@ -27,7 +27,7 @@ LOWEST_TESTS := $(addprefix tests/test_, $(addsuffix .py, lowest front_door star
 # pytest rewrites the assertions of all files anew without it.
 unexport PYTHONDONTWRITEBYTECODE
 
-TESTS = $(BIN)/python -m pytest -n auto --dist loadfile
+TESTS = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 # Tests that need no compiled kernel and no second process.
 CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units \
 	experiments_config experiments_expand topology_conf fabric_files docs_links)) \

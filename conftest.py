@@ -25,6 +25,17 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+LONGEST = (
+    *("test_docs_notebooks", "test_packet_engines_agree", "test_docs_walks", "test_docs_scripts"),
+    *("test_demo_explained", "test_studies", "test_contributing"),
+)
+"""Files that take longest. They go first, or one process would be left with them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files; a file stays with one process."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
 
 @pytest.fixture(autouse=True)
 def first_queue(monkeypatch: pytest.MonkeyPatch) -> None:

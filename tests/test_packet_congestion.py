@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from experiments.validation.reference.congestion import Dcqcn, EndpointPairs, Se
 from experiments.validation.reference.packets import simulate_reference
 from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
+from netsim.packet import engine
 from netsim.packet.checks import check_priorities
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
@@ -195,6 +197,25 @@ def test_a_message_passes_one_that_has_to_wait() -> None:
     assert paced.message_finish_ps.max() == pytest.approx(120 * US, rel=0.1)
     # nobody stalls for being paced
     assert paced.link_stalls[:3].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("control", "waits"), [("credits", False), ("endpoint-pairs", True)])
+def test_only_paced_packets_wait_for_their_tick(
+    monkeypatch: pytest.MonkeyPatch, control: str, waits: bool
+) -> None:
+    """Without control a packet starts, and ends, ahead of its tick: a fifth of the time."""
+    seen = []
+
+    def run(loop: Any, arrays: Any, *rest: Any) -> Any:
+        seen.append(int(arrays.sc[0].until))
+        return run_on_one(loop, arrays, *rest)
+
+    run_on_one = engine._run_on_one
+    monkeypatch.setattr(engine, "_run_on_one", run)
+    packets = replace(PAIRS, congestion_control=control)
+    sends = traffic([Step([To(1, 4000)])], [Step(need=1)])
+    simulate_packets(line([0] * 2), sends, packets, np.random.default_rng(1))
+    assert (seen == [-1]) is waits
 
 
 @pytest.mark.parametrize("control", first_only(["endpoint-pairs", "dcqcn"]))

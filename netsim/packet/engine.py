@@ -132,7 +132,7 @@ def simulate_packets(
     tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
     sc = arrays.sc[0]
-    late = sc.tracks or sc.both_ways or config.congestion_control != "none"
+    late = sc.tracks or sc.both_ways or config.paces_flows
     sc.until = -1 if late else until
     crossbar = None
     in_parts = int(arrays.sc[0].n_messages) or None

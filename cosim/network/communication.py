@@ -126,7 +126,7 @@ class Communication:
         are kept for jobs that send the same."""
         key = n_ranks, streams if self.draws else None
         if key not in self._made:
-            made = self.program(n_ranks, streams.partners if self.draws else _NO_DRAWS)
+            made = self.program(n_ranks, streams.partners)
             if made.n_messages > (_KEPT_DRAWN if self.draws else _KEPT):
                 return made
             remember(self._made, key, made, _MADE)
@@ -153,7 +153,6 @@ class Communication:
 
 
 _UNIT_BYTES, _KEPT, _KEPT_DRAWN, _MADE, _KEPT_NUMBERS = 1000, 5000, 2000, 64, 64
-_NO_DRAWS = np.random.default_rng(0)
 
 
 @lru_cache(maxsize=4096)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import Any
 
 import numpy as np
 
@@ -57,18 +56,29 @@ def domain_arrays(
 
 def _own(arrays: Arrays, own_messages: bool, pool: Executor) -> Arrays:
     """Return the arrays of a further domain."""
-    wheels: list[Any] = [table.copy() for table in arrays.events[:6]]
-    # of an empty network: memory that is not touched costs no time
-    pools = [aligned_zeros(len(table), table.dtype) for table in arrays.events[6:]]
-    lists = {k: getattr(arrays, k).copy() for k in ("order", "chosen", "arriving", "marked")}
+    events = arrays.events
     return arrays._replace(
         sc=arrays.sc.copy(),
         messages=_copied(arrays.messages, pool) if own_messages else arrays.messages,
         steps=_copied(arrays.steps, pool),
         packets=aligned_zeros(len(arrays.packets), t.PACKET),
         credits=aligned_zeros(len(arrays.credits), t.CREDIT),
-        events=Events(*wheels, *pools),
-        **lists,
+        events=Events(
+            wheel=events.wheel.copy(),
+            occupied=events.occupied.copy(),
+            later=events.later.copy(),
+            later_occupied=events.later_occupied.copy(),
+            starts=events.starts.copy(),
+            opened=events.opened.copy(),
+            # of an empty network: memory that is not touched costs no time
+            chain=aligned_zeros(len(events.chain), t.CHAINED),
+            tries=aligned_zeros(len(events.tries), t.CHAINED),
+            far=aligned_zeros(len(events.far), t.TIMED),
+        ),
+        order=arrays.order.copy(),
+        chosen=arrays.chosen.copy(),
+        arriving=arrays.arriving.copy(),
+        marked=arrays.marked.copy(),
     )
 
 
@@ -76,8 +86,10 @@ def domain_crossbars(crossbar: Crossbar | None, n: int) -> list[Crossbar | None]
     """Return the crossbar arrays of each domain: the common rows, and its own lists."""
     if crossbar is None:
         return [None] * n
-    own = ("look", "scratch")
-    return [crossbar._replace(**{k: getattr(crossbar, k).copy() for k in own}) for _ in range(n)]
+    return [
+        crossbar._replace(look=crossbar.look.copy(), scratch=crossbar.scratch.copy())
+        for _ in range(n)
+    ]
 
 
 def empty_mail(domains: Domains) -> Border:

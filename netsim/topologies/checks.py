@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import SupportsIndex
+from operator import index
 
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX, need_memory, shown
@@ -46,10 +46,10 @@ def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
 
 def need_int(where: str, what: str, value: object, low: int, high: int | None = None) -> int:
     """Return the value, if it is a whole number of at least ``low``, and at most ``high``."""
-    number = value if type(value) is int else None
-    if number is None and isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        with suppress(TypeError):  # an array of several numbers
-            number = int(value.__index__())
+    number = None
+    if not isinstance(value, bool):
+        with suppress(TypeError):  # no number, or an array of several
+            number = index(value)  # type: ignore[arg-type]
     if number is None:
         raise NetcosimError(f"{where}: {what} = {value!r}; it must be a whole number")
     if number < low:

@@ -135,22 +135,17 @@ def mark_possible(
     sizes: Ints,
     leaf_size: int,
     pod_size: int,
-    free: Flags,
-    leaf_free: Ints,
-    pod_free: Ints,
-    leaf_marks: Flags,
-    pod_marks: Flags,
+    tree: Tree,
     out: Flags,
 ) -> None:
     """Write for each number of nodes whether a leaf, a pod or pods have them for its type."""
-    tree = Tree(free, leaf_free, pod_free, leaf_marks, pod_marks)
     on_leaf = in_pod = in_pods = np.int64(0)
-    for leaf in range(len(leaf_free)):
-        on_leaf = max(on_leaf, leaf_free[leaf])
-    for pod in range(len(pod_free)):
+    for leaf in range(len(tree.leaf_free)):
+        on_leaf = max(on_leaf, tree.leaf_free[leaf])
+    for pod in range(len(tree.pod_free)):
         n_usable = usable_in_pod(tree, pod_size // leaf_size, pod)
         in_pod = max(in_pod, n_usable)
-        if not marked(pod_marks, pod):
+        if not marked(tree.pod_marks, pod):
             in_pods += n_usable
     for k in range(len(sizes)):
         most = on_leaf
@@ -164,15 +159,10 @@ def select(
     wanted: int,
     leaf_size: int,
     pod_size: int,
-    free: Flags,
-    leaf_free: Ints,
-    pod_free: Ints,
-    leaf_marks: Flags,
-    pod_marks: Flags,
+    tree: Tree,
     out: Ints,
 ) -> int:
     """Write the nodes of a job in rank order; their number, 0 if it cannot be placed."""
-    tree = Tree(free, leaf_free, pod_free, leaf_marks, pod_marks)
     per_pod = pod_size // leaf_size
     if wanted <= leaf_size:
         return select_leaf(tree, leaf_size, per_pod, wanted, out)

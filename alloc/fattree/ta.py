@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_ta import HELD, WIRED, flip, mark_possible, select
+from alloc.fattree.kernels_ta import HELD, WIRED, Tree, flip, mark_possible, select
 from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Placement, Request
 from netsim.topology import Topology
@@ -62,16 +62,13 @@ class TopologyAware(NodePolicy):
         flip(nodes, free, *self._blocks, self._free, *self._counts)
         self._n_free += len(nodes) if free else -len(nodes)
 
+    @property
+    def _tree(self) -> Tree:
+        on_leaf, in_pod = self._counts
+        return Tree(self._free, on_leaf, in_pod, self._leaf_marks, self._pod_marks)
+
     def _select(self, n_nodes: int) -> Nodes | None:
-        n = select(
-            n_nodes,
-            *self._blocks,
-            self._free,
-            *self._counts,
-            self._leaf_marks,
-            self._pod_marks,
-            self._scratch_nodes,
-        )
+        n = select(n_nodes, *self._blocks, self._tree, self._scratch_nodes)
         return self._scratch_nodes[:n].copy() if n else None
 
     def may_place(
@@ -82,8 +79,7 @@ class TopologyAware(NodePolicy):
         Subclasses may use fewer of these.
         """
         possible = np.empty(len(n_nodes), dtype=np.bool_)
-        state = (self._free, *self._counts, self._leaf_marks, self._pod_marks)
-        mark_possible(n_nodes, *self._blocks, *state, possible)
+        mark_possible(n_nodes, *self._blocks, self._tree, possible)
         return possible
 
     def allocate(self, request: Request) -> Placement | None:

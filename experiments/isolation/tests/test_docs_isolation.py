@@ -271,10 +271,10 @@ def test_where_isolation_pays_in_makespan() -> None:
         f"some, in {counts('large-turnaround')}."
     )
     assert side_by_side in text
-    told = f"makespan in {len(pays)} and lengthens it in {len(costs)}, turnaround in 55 and 3,"
+    change = f"makespan in {len(pays)} and lengthens it in {len(costs)}, turnaround in 55 and 3,"
     assert counts("turnaround") == "55 and 3"
     page_of_command = (ROOT / "docs" / "isolation-gain.md").read_text(encoding="utf-8")
-    assert f"{told} slowdown in {counts('slowdown')}." in " ".join(page_of_command.split())
+    assert f"{change} slowdown in {counts('slowdown')}." in " ".join(page_of_command.split())
     at_random = pays[pays["placement"].eq("random")]
     assert f"{len(at_random)} of the {len(pays)} are against random nodes" in text
     assert set(pays["share"]) == {0.3, 0.5}

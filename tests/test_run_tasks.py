@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -13,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import fields
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -549,28 +553,48 @@ def test_what_is_pickled_computes_by_itself(tmp_path: Path) -> None:
     assert {columns["kind"].tobytes() for _, columns in found} == {b"SerialExecutor"}
 
 
-def test_a_pool_begins_again_when_no_process_can_be_started(
+def test_a_process_starts_again_when_the_one_that_forks_was_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The process that forks the others was killed: the next one is started, once."""
-    real, failed = processes._start_pool, list[int]()
+    """Once; a second failure is a lost call, and the next call starts another."""
+    real, failed = ForkServerProcess.start, list[int]()
 
-    def start(jobs: int) -> Any:
-        pool = real(jobs)
-        if len(failed) < 3:
+    def start(self: Any) -> None:
+        if len(failed) < 2:
             failed.append(1)
-            monkeypatch.setattr(pool, "submit", refuse)
-        return pool
+            raise EOFError("unexpected EOF")
+        real(self)
 
-    def refuse(*given: object) -> None:
-        raise EOFError("unexpected EOF")
-
-    monkeypatch.setattr(processes, "_start_pool", start)
+    monkeypatch.setattr(ForkServerProcess, "start", start)
     with processes.ProcessExecutor(1) as pool:
-        with pytest.raises(processes.BrokenProcessPool, match="no process could be started"):
+        with pytest.raises(processes.BrokenProcessPool, match="a process was killed"):
             pool.submit(int, "1").result()
         assert pool.submit(int, "1").result() == 1
-    assert len(failed) == 3
+        failed.pop()
+        assert pool.submit(os.getpid).result() > 0
+    assert len(failed) == 1
+
+
+def test_a_process_that_is_killed_takes_its_own_call_alone() -> None:
+    """Also in the middle of a result, of which its header alone was written."""
+    with processes.ProcessExecutor(2) as pool:
+        other = pool.submit(time.sleep, 1.0)
+        lost = pool.submit(write_half_a_result)
+        with pytest.raises(processes.BrokenProcessPool, match="a process was killed"):
+            lost.result(timeout=60)
+        assert other.result(timeout=60) is None
+        with pytest.raises(ValueError, match="invalid literal"):
+            pool.submit(int, "x").result(timeout=60)
+        with pytest.raises(AttributeError, match="pickle"):
+            pool.submit(lambda: 1).result(timeout=60)
+        assert pool.submit(len, b"x" * 10**6).result(timeout=60) == 10**6
+
+
+def write_half_a_result() -> None:
+    """Kill this process after it has announced 17,000 bytes."""
+    [pipe] = [thing for thing in gc.get_objects() if type(thing) is Connection and not thing.closed]
+    os.write(pipe.fileno(), struct.pack("!i", 17_000))
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 # What tasks give

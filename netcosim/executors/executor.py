@@ -33,10 +33,10 @@ def run_tasks(
 ) -> list[str]:
     """Compute tasks with these workers.
 
-    A task whose worker was killed is tried again. A local process that dies ends all calls under
-    way, and the pool cannot report which of them killed it, so each task then runs alone, twice at
-    most. Elsewhere a call is repeated as it was; if it is lost again, each of its tasks gets its
-    own call, twice at most. A lost MPI rank ends the entire MPI job.
+    A task whose worker was killed is tried again: in a local process alone, twice at most, since
+    two may have been too many for the memory. Elsewhere a call is repeated as it was; if it is lost
+    again, each of its tasks gets its own call, twice at most. A lost MPI rank ends the entire MPI
+    job.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _feed(
             finally:
                 finish(results)
             computed = computed or bool(results)
-            if workers.local and not computed and len(lost) > 2 * workers.ahead > 2:
+            if workers.local and not computed and len(lost) > workers.ahead > 1:
                 raise NetcosimError(
                     "every local process ended before it had computed anything: out of memory, or "
                     "a script that lacks `if __name__ == '__main__':` before what it runs"

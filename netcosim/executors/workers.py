@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import forkserver, parent_process, resource_tracker
+from multiprocessing import parent_process, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any
 
-from netsim.atomic_files import defer_signals
 from netsim.errors import ModelWarning, NetcosimError
 from netsim.limits import MAX_INDEX, need_memory, shown
 
@@ -37,7 +40,7 @@ class Workers:
     lost: tuple[type[BaseException], ...] = ()
     """How a call ends whose process was killed."""
     local: bool = False
-    """Whether a killed process ends all calls under way."""
+    """Whether the processes share the memory of this machine."""
 
     def compute_here(self, n_tasks: int) -> bool:
         """Return whether this process computes so many tasks itself."""
@@ -93,53 +96,116 @@ def local_processes(argument: str, jobs: int) -> Iterator[Workers]:
 
 
 class ProcessExecutor(Executor):
-    """A process pool that begins again after a process, or the one that forks them, was killed."""
+    """Processes with a pipe each, so that one that is killed takes its own call along, no other.
+
+    `concurrent.futures.ProcessPoolExecutor` lets its processes share pipes and their locks: who is
+    killed in the middle of a result leaves the parent, and all others, waiting for ever.
+
+    Parameters
+    ----------
+    jobs : int
+        Processes; each starts with its first call.
+    """
 
     def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
-        self._pool: ProcessPoolExecutor | None = None
+        self._calls = SimpleQueue[tuple[Future[Any], Any] | None]()
+        self._lock = threading.Lock()
+        self._processes = set[BaseProcess]()
+        self._terminated = False
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(jobs)]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Submit a call (see `concurrent.futures.Executor.submit`)."""
-        for _ in range(2):
-            try:
-                # it may start a process, which would outlive us if we did not know of it
-                with defer_signals():
-                    self._pool = self._pool or _start_pool(self._jobs)
-                    return self._pool.submit(fn, *args, **kwargs)
-            # the latter two: the process that forks the others was killed
-            except (BrokenProcessPool, EOFError, ConnectionError):
-                self.shutdown()
-        lost: Future[Any] = Future()
-        lost.set_exception(BrokenProcessPool("no process could be started"))
-        return lost
+        future: Future[Any] = Future()
+        self._calls.put((future, (fn, args, kwargs)))
+        return future
 
     def terminate(self) -> None:
-        """End all processes at once."""
-        processes: dict[int, Any] = getattr(self._pool, "_processes", None) or {}
-        for process in list(processes.values()):
-            process.terminate()
+        """End all processes at once, and start no other."""
+        with self._lock:
+            self._terminated = True
+            for process in self._processes:
+                process.kill()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Wait for the calls under way; the next call would start other processes."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
-        self._pool = None
+        """End the processes after the calls under way, or after all."""
+        while cancel_futures and not self._calls.empty():
+            if (call := self._calls.get()) is not None:
+                call[0].cancel()
+        for _ in self._threads:
+            self._calls.put(None)
+        while wait and self._threads:
+            self._threads.pop().join()
+
+    def _serve(self) -> None:
+        """Have one process compute call after call, and start it again when it was killed."""
+        started: tuple[BaseProcess, Connection] | None = None
+        while (call := self._calls.get()) is not None:
+            future, what = call
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                _, pipe = started = started or self._start()
+                pipe.send_bytes(pickle.dumps(what))
+                good, value = pickle.loads(pipe.recv_bytes())
+            except (EOFError, OSError):
+                future.set_exception(BrokenProcessPool("a process was killed"))
+                started = self._end(started)
+            except Exception as error:
+                future.set_exception(error)
+            else:
+                (future.set_result if good else future.set_exception)(value)
+        self._end(started)
+
+    def _start(self) -> tuple[BaseProcess, Connection]:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["netcosim.executors.executor", "netcosim.runs.cosim"])
+        # A terminal sends Ctrl-C to all processes at once. Python makes forkserver and workers deaf
+        # only after their imports, each of which would end in a traceback; but a blocked signal is
+        # inherited. The resource tracker comes first, because starting it unblocks.
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        pipe, far = context.Pipe()
+        process = context.Process(target=serve_calls, args=(far,))
+        with self._lock:
+            if self._terminated:
+                raise EOFError("terminated")
+            try:
+                process.start()
+            except (EOFError, OSError):
+                # the process that forks the others was killed: it starts again, once
+                process = context.Process(target=serve_calls, args=(far,))
+                process.start()
+            self._processes.add(process)
+        # the last copy on this side, so that the death of the process ends the pipe
+        far.close()
+        return process, pipe
+
+    def _end(self, started: tuple[BaseProcess, Connection] | None) -> None:
+        if started is not None:
+            process, pipe = started
+            pipe.close()
+            process.join()
+            with self._lock:
+                self._processes.discard(process)
 
 
-def _start_pool(jobs: int) -> ProcessPoolExecutor:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["netcosim.executors.executor", "netcosim.runs.cosim"])
-    # A terminal sends Ctrl-C to all processes at once. Python makes forkserver and workers deaf
-    # only after their imports, each of which would end in a traceback; but a blocked signal is
-    # inherited. The resource tracker comes first, because starting it unblocks.
-    resource_tracker.ensure_running()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    return ProcessPoolExecutor(jobs, context, initializer=start_worker)
+def serve_calls(pipe: Connection) -> None:
+    """Compute the calls that come through a pipe, until its other end is closed."""
+    start_worker()
+    while True:
+        try:
+            content = pipe.recv_bytes()
+        except EOFError:
+            return
+        try:
+            fn, args, kwargs = pickle.loads(content)
+            answer = pickle.dumps((True, fn(*args, **kwargs)))
+        except BaseException as error:
+            answer = pickle.dumps((False, error))
+        pipe.send_bytes(answer)
 
 
 def start_worker() -> None:

@@ -152,7 +152,8 @@ class ProcessExecutor(Executor):
                 good, value = pickle.loads(pipe.recv_bytes())
             except (EOFError, OSError):
                 future.set_exception(BrokenProcessPool("a process was killed"))
-                started = self._end(started)
+                self._end(started)
+                started = None
             except Exception as error:
                 future.set_exception(error)
             else:

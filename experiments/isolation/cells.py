@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cosim.isolation.phases import foretold, over_stretches, verdict
+from experiments.isolation.phases import foretold, over_stretches, verdict
 from experiments.isolation.stretches import (
     AT_ONCE,
     FAT_TREES,

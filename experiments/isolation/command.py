@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
     """Compute and report."""
     from dataclasses import replace
 
+    from experiments.isolation.gain.config import load_gain_config
     from netcosim.announce import prepare_run
-    from netcosim.gain.config import load_gain_config
 
     if not (math.isfinite(args.minutes) and args.minutes > 0):
         raise NetcosimError(f"--minutes {args.minutes:g}; must be above 0")
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
         out = Path(args.out or f"netcosim-gain-{path.stem}")
         config = prepare_run(requested.config, out, args.jobs)
         # what they import takes a while and must not come before a word on compiling
-        from netcosim.gain.phase_map import IsolationMap
-        from netcosim.gain.study import IsolationGain
+        from experiments.isolation.gain.phase_map import IsolationMap
+        from experiments.isolation.gain.study import IsolationGain
         from netcosim.study.config import TimeBudget
         from netcosim.study.study import run_study
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from cosim.isolation.phases import NOT, PAYS, UNKNOWN
+from experiments.isolation.phases import NOT, PAYS, UNKNOWN
 from netcosim.report.figures.panels import Square, squares
 from netcosim.report.figures.style import INK, colour
 

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cosim.isolation.gain_features import FEATURES, LoadCache, job_features
-from cosim.isolation.isolation_gain import Columns
+from experiments.isolation.gain.features import FEATURES, LoadCache, job_features
+from experiments.isolation.gain.predictor import Columns
 from experiments.isolation.gain_errors import (
     LEFT_OUT,
     best_law,

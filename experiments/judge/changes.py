@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netcosim.judge.waits import by_size
+from experiments.judge.waits import by_size
 from netcosim.runs.frames import groups
 from queuesim.statistics import ENDS, LEVEL, around, interval_columns, mean_of_snapshots, resamples
 

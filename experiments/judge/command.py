@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     """Compute and report."""
     from dataclasses import fields, replace
 
+    from experiments.judge.config import Flags, load_judge_config
     from netcosim.announce import prepare_run
-    from netcosim.judge.config import Flags, load_judge_config
 
     given = {flag.name: getattr(args, flag.name) for flag in fields(Flags)}
     given |= {
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         out = Path(args.out)
         config = prepare_run(requested.config, out, processes_beside(args))
         # what they import takes a while and must not come before a word on compiling
-        from netcosim.judge.study import Judge
+        from experiments.judge.study import Judge
         from netcosim.study.study import run_study
 
         judge = Judge(replace(requested, config=config))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import field_validator
 
+from experiments.judge.machine_keys import need_servers, with_bandwidth
 from netcosim.config.config import Config
 from netcosim.config.content import file_keys
 from netcosim.config.decider import placed_decider
@@ -19,7 +20,7 @@ from netcosim.config.load import config_from, errors_name, read_config, section_
 from netcosim.config.machine import build_machine
 from netcosim.config.toml_text import toml_text
 from netcosim.demo_config import SCHEMA_LINE, known_name
-from netcosim.judge.machine_file import machine_of, need_servers, with_bandwidth
+from netcosim.machine_file import machine_of
 from netcosim.study.config import StudyConfig
 from netsim.errors import NetcosimError
 from netsim.inputs import place_files

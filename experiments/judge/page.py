@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from netcosim.judge.config import JudgeConfig
-from netcosim.judge.figures import (
+from experiments.judge.config import JudgeConfig
+from experiments.judge.figures import (
     Colours,
     changes_figure,
     communication_figure,
@@ -16,8 +16,8 @@ from netcosim.judge.figures import (
     score_figure,
     waits_drawing,
 )
-from netcosim.judge.verdict import format_score
-from netcosim.judge.waits import EXACTLY, SHORT_S, UNKNOWN, rate_waits
+from experiments.judge.verdict import format_score
+from experiments.judge.waits import EXACTLY, SHORT_S, UNKNOWN, rate_waits
 from netcosim.report.effect import Effect, effect_rows
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.page import Section

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from netcosim.judge.config import JudgeConfig
-from netcosim.judge.page import COMMUNICATION, NODE_HOURS, judge_sections
-from netcosim.judge.trial import FRACTION, JudgeTrial
-from netcosim.judge.verdict import details, paired_effects, recommend
-from netcosim.judge.waits import rate_waits
+from experiments.judge.config import JudgeConfig
+from experiments.judge.page import COMMUNICATION, NODE_HOURS, judge_sections
+from experiments.judge.trial import FRACTION, JudgeTrial
+from experiments.judge.verdict import details, paired_effects, recommend
+from experiments.judge.waits import rate_waits
 from netcosim.report.figures.drawing import write_figures
 from netcosim.report.page import Section, figures_of
 from netcosim.study.results import Tables, write_tables

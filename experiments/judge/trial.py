@@ -19,8 +19,7 @@ import pandas as pd
 
 from cosim.measuring.tasks import PrefixedRunner
 from cosim.run_times.measured_times import Measured
-from netcosim.config.config import Config
-from netcosim.judge.changes import (
+from experiments.judge.changes import (
     blocks,
     changes_of,
     communication_rows,
@@ -28,8 +27,9 @@ from netcosim.judge.changes import (
     most_rows,
     queue_rows,
 )
-from netcosim.judge.score import placement_rows, score_rows
-from netcosim.judge.waits import reproduced, waits_by_size
+from experiments.judge.score import placement_rows, score_rows
+from experiments.judge.waits import reproduced, waits_by_size
+from netcosim.config.config import Config
 from netcosim.report.effect import change_of
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables

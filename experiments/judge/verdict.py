@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netcosim.judge.score import describe_score
-from netcosim.judge.waits import BADLY, EXACTLY, WELL
+from experiments.judge.score import describe_score
+from experiments.judge.waits import BADLY, EXACTLY, WELL
 from netcosim.report.effect import (
     COMMUNICATION,
     TURNAROUND,
@@ -112,7 +112,7 @@ def recommend(
     Parameters
     ----------
     trusted : str
-        How far waits can be relied on (`netcosim.judge.waits.rate_waits`).
+        How far waits can be relied on (`experiments.judge.waits.rate_waits`).
     seconds : float
         That all of it took.
     assumed : bool

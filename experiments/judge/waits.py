@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cosim.measuring.snapshots import SIZE_CLASSES, format_sizes
-from netcosim.judge.score import rank_correlation
+from experiments.judge.score import rank_correlation
 from netcosim.runs.frames import groups
 from netsim.units import format_quantity
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cosim.isolation.phases import NOT, PAYS, UNKNOWN, word
+from experiments.isolation.gain.tables import TabulatedGain
+from experiments.isolation.gain.trial import TIME_USED, GainTrial
+from experiments.isolation.gain.verdict import METRICS, QUANTITIES
+from experiments.isolation.phase_figure import draw_phases, verdict_legend
+from experiments.isolation.phases import NOT, PAYS, UNKNOWN, word
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
-from netcosim.gain.tables import TabulatedGain
-from netcosim.gain.trial import TIME_USED, GainTrial
-from netcosim.gain.verdict import METRICS, QUANTITIES
 from netcosim.report.effect import Effect
-from netcosim.report.figures.phase_map import draw_phases, verdict_legend
 from netcosim.report.figures.style import new_figure
 from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation

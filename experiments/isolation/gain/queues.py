@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from cosim.measuring.tasks import Columns, ReportProgress, Tasks
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, Line
+from experiments.isolation.gain.verdict import METRICS, PAPERS_PERCENT, Line
 from netcosim.runs.run_context import RunContext, run_context
 from netcosim.study.config import TimeBudget
 from netcosim.study.study import Trial

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import Any
 
-from cosim.isolation.phases import NOT, PAYS, UNKNOWN
 from cosim.parameters import SHARES
-from netcosim.gain.verdict import PAPERS_PERCENT, QUANTITIES, overall
+from experiments.isolation.gain.verdict import PAPERS_PERCENT, QUANTITIES, overall
+from experiments.isolation.phases import NOT, PAYS, UNKNOWN
 from netcosim.report.effect import Effect, change_of, joined_ends, node_hours, sentence, signed
 from netcosim.report.recommendation import Recommendation
 from netcosim.study.samples import format_more

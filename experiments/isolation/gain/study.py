@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from netcosim.gain.sentences import gain_effects, lines_of, queue_effects, recommend, rests_on
-from netcosim.gain.tables import TabulatedGain
-from netcosim.gain.trial import PREDICT, TIME_USED
-from netcosim.gain.verdict import METRICS, PAPERS_PERCENT, QUANTITIES
+from experiments.isolation.gain.sentences import (
+    gain_effects,
+    lines_of,
+    queue_effects,
+    recommend,
+    rests_on,
+)
+from experiments.isolation.gain.tables import TabulatedGain
+from experiments.isolation.gain.trial import PREDICT, TIME_USED
+from experiments.isolation.gain.verdict import METRICS, PAPERS_PERCENT, QUANTITIES
 from netcosim.report.effect import Effect, effect_rows
 from netcosim.report.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.report.page import Section, long_table
@@ -91,7 +97,7 @@ def _sections(tables: Tables, frames: Frames) -> list[Section]:
         long_table("Break-even", frames["metrics"], folded=True),
         Section(
             "If jobs communicated less or more",
-            "The measured gain, changed by the predictor (docs/isolation-gain.md), with "
+            "The measured gain, changed by the predictor (experiments/isolation/gain.md), with "
             "its error on logs that it had not seen.",
             frames["shares"],
         ),

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from cosim.isolation.isolation_gain import Columns, Predictor, shipped
-from cosim.isolation.phases import UNKNOWN, word
-from netcosim.gain.trial import PREDICT, GainTrial
-from netcosim.gain.verdict import (
+from experiments.isolation.gain.predictor import Columns, Predictor, shipped
+from experiments.isolation.gain.trial import PREDICT, GainTrial
+from experiments.isolation.gain.verdict import (
     METRICS,
     PAPERS_PERCENT,
     Gain,
     overall,
     with_noise,
 )
+from experiments.isolation.phases import UNKNOWN, word
 from netcosim.study.results import Tables
 from netcosim.study.study import Request
 from netsim.errors import NetcosimError

@@ -15,15 +15,14 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from cosim.isolation.gain_features import LoadCache, job_features
-from cosim.isolation.phases import UNKNOWN, word
 from cosim.measuring.measured import SpeedupTable
 from cosim.measuring.pairs import Pair, job_ids, off_percent, speedup_rows
 from cosim.measuring.snapshots import Study
 from cosim.measuring.steady import Steadying
 from cosim.measuring.tasks import Columns, ReportProgress
 from cosim.run_times.measured_times import Measured
-from netcosim.gain.queues import (
+from experiments.isolation.gain.features import LoadCache, job_features
+from experiments.isolation.gain.queues import (
     LEAST_DRAWN,
     PACKETS_SHARE,
     QueueTrial,
@@ -31,7 +30,8 @@ from netcosim.gain.queues import (
     metrics,
     numbers,
 )
-from netcosim.gain.verdict import METRICS, Gain
+from experiments.isolation.gain.verdict import METRICS, Gain
+from experiments.isolation.phases import UNKNOWN, word
 from netcosim.study.samples import samples_to_decide
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, t_of_snapshots

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cosim.isolation.phases import UNKNOWN
+from experiments.isolation.phases import UNKNOWN
 from netcosim.report.effect import MAKESPAN, SLOWDOWN, TURNAROUND, Quantity
 from queuesim.statistics import MATTERS, Interval
 

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cosim.isolation.gain_features import contention
-from cosim.isolation.isolation_gain import (
+from cosim.network.communication import Communication
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
+from experiments.isolation.gain.features import contention
+from experiments.isolation.gain.predictor import (
     LAWS,
     SHIPPED,
     FitRange,
@@ -21,17 +23,15 @@ from cosim.isolation.isolation_gain import (
     predictor_from,
     shipped,
 )
-from cosim.isolation.phases import MATTERS, NOT, PAYS, UNKNOWN, word
-from cosim.network.communication import Communication
-from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from experiments.isolation.gain_errors import fit, held_out
-from netcosim.gain.sentences import decides
-from netcosim.gain.trial import in_order
-from netcosim.gain.verdict import (
+from experiments.isolation.gain.sentences import decides
+from experiments.isolation.gain.trial import in_order
+from experiments.isolation.gain.verdict import (
     Line,
     overall,
     with_noise,
 )
+from experiments.isolation.gain_errors import fit, held_out
+from experiments.isolation.phases import MATTERS, NOT, PAYS, UNKNOWN, word
 from netcosim.report.effect import MAKESPAN, Effect
 from netcosim.study.samples import samples_to_decide
 from netsim.errors import NetcosimError
@@ -42,8 +42,8 @@ from queuesim.statistics import Interval
 from workloads.drawn import drawn_log
 from workloads.job import bare_jobs
 
-ROOT = Path(__file__).resolve().parents[1]
-STORED = ROOT / "experiments" / "isolation" / "tables"
+STUDY = Path(__file__).resolve().parents[1]
+STORED = STUDY / "tables"
 sys.path.append(str(STORED))
 LIMITS = FitRange(
     ("fattree",), ("d-mod-k",), ("baseline",), ("jigsaw",), ("a", "b"), (0.05, 0.6), (2.0, 64.0)

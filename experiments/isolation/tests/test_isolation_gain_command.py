@@ -8,47 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from console import ROOT, sitting
+from gain_config import CONFIG
 
 from cosim.measuring.tasks import SerialExecutor
+from experiments.isolation.gain.config import load_gain_config
+from experiments.isolation.gain.queues import GAINS, metrics
+from experiments.isolation.gain.tables import TabulatedGain
+from experiments.isolation.gain.trial import GainTrial
+from experiments.isolation.gain.verdict import METRICS
 from netcosim.cli import main
 from netcosim.config.load import config_from
-from netcosim.gain.config import load_gain_config
-from netcosim.gain.queues import GAINS, metrics
-from netcosim.gain.tables import TabulatedGain
-from netcosim.gain.trial import GainTrial
-from netcosim.gain.verdict import METRICS
 from netcosim.report.effect import signed
 from netcosim.runs.store import Store
 from netcosim.study.config import TimeBudget
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
-CONFIG = """
-[machine]
-family = "fattree"
-radix = 4
-bandwidth = "5 GB/s"
-
-[workload]
-all_at_zero = true
-larger_jobs = "drop"
-
-[workload.synthetic]
-n_jobs = 30
-mean_nodes = 4
-
-[queue]
-policies = ["baseline", "jigsaw", "random"]
-
-[[communication.mix]]
-pattern = "all-to-all"
-node_bytes = "16 KiB"
-communication_fraction = 0.5
-
-[run.steady]
-least_iterations = 4
-most_iterations = 8
-"""
 LONG = ["--minutes", "1000"]
 
 
@@ -259,6 +234,6 @@ def test_a_mistake_is_one_line(
 
 @pytest.mark.full
 def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
-    done = dict(sitting(ROOT / "docs" / "isolation-gain.md", tmp_path))
+    done = dict(sitting(ROOT / "experiments" / "isolation" / "gain.md", tmp_path))
     assert list(done) == ["netcosim isolation-gain mine.toml --minutes 60"]
     assert not any(done.values()), done

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from queue_helpers import Mask, make_workload
 
-from netcosim.gain import tables
-from netcosim.gain.queues import Shorter, arrays, numbers
-from netcosim.gain.tables import TabulatedGain, _node_hours, _times
-from netcosim.gain.verdict import Gain, Line
+from experiments.isolation.gain import tables
+from experiments.isolation.gain.queues import Shorter, arrays, numbers
+from experiments.isolation.gain.tables import TabulatedGain, _node_hours, _times
+from experiments.isolation.gain.verdict import Gain, Line
 from netcosim.study.config import TimeBudget
 from queuesim.queue import simulate_queue
 from queuesim.statistics import Interval

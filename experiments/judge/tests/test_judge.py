@@ -17,11 +17,7 @@ from hypothesis import strategies as st
 from selection import examples
 
 from cosim.network.mix import CommunicationMix, PatternShare
-from netcosim.cli import main
-from netcosim.config.load import config_from
-from netcosim.config.machine import build_machine
-from netcosim.executors.workers import Workers
-from netcosim.judge.changes import (
+from experiments.judge.changes import (
     DAY_S,
     blocks,
     changes_of,
@@ -29,9 +25,9 @@ from netcosim.judge.changes import (
     most_rows,
     queue_rows,
 )
-from netcosim.judge.config import Flags, load_judge_config
-from netcosim.judge.machine_file import machine_of, with_bandwidth
-from netcosim.judge.score import (
+from experiments.judge.config import Flags, load_judge_config
+from experiments.judge.machine_keys import with_bandwidth
+from experiments.judge.score import (
     describe_score,
     drawn_correlation,
     placement_rows,
@@ -39,9 +35,14 @@ from netcosim.judge.score import (
     score_rows,
     weighted_correlations,
 )
-from netcosim.judge.trial import FRACTION, JudgeTrial
-from netcosim.judge.verdict import details, recommend
-from netcosim.judge.waits import rate_waits, reproduced, waits_by_size
+from experiments.judge.trial import FRACTION, JudgeTrial
+from experiments.judge.verdict import details, recommend
+from experiments.judge.waits import rate_waits, reproduced, waits_by_size
+from netcosim.cli import main
+from netcosim.config.load import config_from
+from netcosim.config.machine import build_machine
+from netcosim.executors.workers import Workers
+from netcosim.machine_file import machine_of
 from netcosim.report.effect import format_duration, number
 from netcosim.runs.outcome import encode_tables
 from netcosim.runs.run_context import run_context

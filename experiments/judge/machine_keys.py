@@ -1,53 +1,15 @@
-"""A machine as an operator names it: a preset, or a file that a family recognises."""
+"""``[machine]`` with a flag of the judge: servers of GPUs, a bandwidth of all links."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from netcosim.config.load import parse_toml
-from netcosim.machine_file import family_of_file
-from netsim.errors import NetcosimError, near
-from netsim.files import read_text
+from netsim.errors import NetcosimError
 from netsim.parameters import parameters_of
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
-
-FAMILY_OF_SUFFIX = {
-    **dict.fromkeys((".yaml", ".yml"), "topology.conf"),
-    ".csv": "cables",
-    **dict.fromkeys((".graphml", ".gml", ".txt", ".edgelist", ".edges"), "graph"),
-}
-"""Of files that no family recognises by their text; its reader reports what is wrong with them."""
-
-
-def machine_of(given: str) -> dict[str, Any]:
-    """Return ``[machine]`` of a preset, a TOML file with that section, or a machine's file."""
-    if given in PRESETS:
-        return {"preset": given}
-    path = Path(given)
-    if not path.exists():
-        raise NetcosimError(
-            f"--machine {given}: no such file, and no preset;{near(given, PRESETS)}"
-        )
-    if path.suffix == ".toml":
-        content = parse_toml(read_text(path), path)
-        section = content.get("machine", content)
-        if not isinstance(section, Mapping):
-            raise NetcosimError(f"{path}: key machine: must be a table")
-        return dict(section)
-    by_text, reading = family_of_file(path)
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    family = by_text or FAMILY_OF_SUFFIX.get(suffix)
-    if family is None:
-        raise NetcosimError(
-            f"{path}: not known what machine this is; a preset, a .toml with [machine], or a file "
-            f"of one of {', '.join([*reading, 'graph'])} (which a [machine] with family and file "
-            "can also name)"
-        )
-    return {"family": family, "file": str(path.absolute())}
 
 
 def _family_of(machine: Mapping[str, Any]) -> str:

@@ -40,6 +40,7 @@ _STUDIES = {
     "bench-rl": "learning",
     "isolation-gain": "isolation",
     "judge": "judge",
+    "reproduce": "kit",
     "validate": "validation",
 }
 

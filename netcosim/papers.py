@@ -6,29 +6,19 @@ A folder that is deleted is a study less. Its name and description are read with
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple
 
-from netcosim.package_check import study_module
-from netcosim.reproduce.paper import Paper
-from netsim.errors import need_name
-
-_FOLDER = Path(__file__).resolve().parents[2] / "experiments"
+_FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 
 
-@dataclass(frozen=True)
-class PaperEntry:
+class PaperEntry(NamedTuple):
     """A paper or study that was found."""
 
     description: str
     """One line: the docstring of its folder's ``__init__.py``."""
     module: str
     """The module that has it, under the name ``PAPER``; imported when it is wanted."""
-
-    def load(self) -> Paper:
-        """Import the paper with its figures."""
-        return cast("Paper", study_module(self.module).PAPER)
 
 
 def _papers() -> dict[str, PaperEntry]:
@@ -44,9 +34,3 @@ def _papers() -> dict[str, PaperEntry]:
 
 
 PAPERS = _papers()
-
-
-def load_paper(name: str) -> Paper:
-    """Load the paper of this name; raise NetcosimError for an unknown one."""
-    need_name("paper", name, PAPERS)
-    return PAPERS[name].load()

@@ -31,7 +31,7 @@ from experiments.isolation.stretches import (
     stretches_of,
 )
 from experiments.kit.claims import claims_frame
-from netcosim.reproduce.paper import Analysis, Options, Point
+from experiments.kit.papers import Analysis, Options, Point
 from netcosim.runs.frames import cells
 from netcosim.runs.points import replaced
 from queuesim.statistics import interval_columns

@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
         # what they import takes a while and must not come before a word on compiling
         from experiments.isolation.gain.phase_map import IsolationMap
         from experiments.isolation.gain.study import IsolationGain
-        from netcosim.study.config import TimeBudget
-        from netcosim.study.study import run_study
+        from experiments.kit.study import run_study
+        from experiments.kit.study_config import TimeBudget
 
         budget = TimeBudget(time.time(), args.minutes, args.jobs)
         requested = replace(requested, config=config)

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         config = prepare_run(requested.config, out, processes_beside(args))
         # what they import takes a while and must not come before a word on compiling
         from experiments.judge.study import Judge
-        from netcosim.study.study import run_study
+        from experiments.kit.study import run_study
 
         judge = Judge(replace(requested, config=config))
         options = {"summary": args.summary, "shown": not args.quiet, "as_json": args.as_json}

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import field_validator
 
 from experiments.judge.machine_keys import need_servers, with_bandwidth
+from experiments.kit.study_config import StudyConfig
 from netcosim.config.config import Config
 from netcosim.config.content import file_keys
 from netcosim.config.decider import placed_decider
@@ -21,7 +22,6 @@ from netcosim.config.machine import build_machine
 from netcosim.config.toml_text import toml_text
 from netcosim.demo_config import SCHEMA_LINE, known_name
 from netcosim.machine_file import machine_of
-from netcosim.study.config import StudyConfig
 from netsim.errors import NetcosimError
 from netsim.inputs import place_files
 from workloads.formats import format_of

@@ -29,6 +29,7 @@ from experiments.judge.changes import (
 )
 from experiments.judge.score import placement_rows, score_rows
 from experiments.judge.waits import reproduced, waits_by_size
+from experiments.kit.study import Request, Trial
 from netcosim.config.config import Config
 from netcosim.report.effect import change_of
 from netcosim.runs.cosim import run_cosim
@@ -37,7 +38,6 @@ from netcosim.runs.run_context import RunContext, run_context
 from netcosim.runs.schedules import Queues
 from netcosim.runs.store import Rows
 from netcosim.study.results import Tables
-from netcosim.study.study import Request, Trial
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from queuesim.metrics import wait_s

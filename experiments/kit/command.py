@@ -24,7 +24,7 @@ from netcosim.commands import add_options, assignments
 from netsim.atomic_files import need_folder
 
 if TYPE_CHECKING:
-    from netcosim.reproduce.paper import Reproduction
+    from experiments.kit.papers import Reproduction
 
 HELP = "reproduce a published figure, next to the paper's numbers"
 
@@ -73,9 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute, compare, write; status 1 if points failed (not if a verdict is "differs")."""
+    from experiments.kit.papers import Options, load_paper
     from netcosim.announce import compile_kernels
-    from netcosim.reproduce.paper import Options
-    from netcosim.reproduce.registry import load_paper
 
     paper = load_paper(args.paper)
     wanted = args.figure or paper.default
@@ -99,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     need_folder(Path(args.out))
     compile_kernels()
     # what it imports takes a while and must not come before a word on compiling
-    from netcosim.reproduce.figure import reproduce
+    from experiments.kit.reproduce import reproduce
 
     failed = False
     for name in names:
@@ -121,8 +120,8 @@ def run(args: argparse.Namespace) -> int:
 
 def lines_of(paper: str, done: Reproduction) -> list[str]:
     """Return which claims hold under which reading, the claims as a table, and the files."""
+    from experiments.kit.readings import side_by_side, which_fits
     from netcosim.report.table import aligned
-    from netcosim.reproduce.readings import side_by_side, which_fits
 
     claims = side_by_side(done.analysis.claims, done.figure.readings)
     fits = which_fits(claims, done.figure.readings)

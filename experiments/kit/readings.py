@@ -1,6 +1,6 @@
 """Which reading of a paper fits which of its claims.
 
-A figure declares its readings (`netcosim.reproduce.paper.Reading`) and is computed under all of
+A figure declares its readings (`experiments.kit.papers.Reading`) and is computed under all of
 them. A claim's condition begins with the name of its reading.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from netcosim.reproduce.paper import Reading
+from experiments.kit.papers import Reading
 
 Row = Mapping[str, Any]
 

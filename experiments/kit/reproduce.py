@@ -10,20 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.report.figures.drawing import Drawing, Panel
-from netcosim.report.figures.style import INK, SOFT, colour, literal, save_figure
-from netcosim.report.page import FEW_ROWS, Section, long_table, render_page, write_page
-from netcosim.report.recommendation import Recommendation
-from netcosim.reproduce.paper import (
+from experiments.kit.papers import (
     Analysis,
     Options,
     Paper,
     PaperFigure,
     Point,
     Reproduction,
+    load_paper,
 )
-from netcosim.reproduce.readings import side_by_side, which_fits
-from netcosim.reproduce.registry import load_paper
+from experiments.kit.readings import side_by_side, which_fits
+from netcosim.report.figures.drawing import Drawing, Panel
+from netcosim.report.figures.style import INK, SOFT, colour, literal, save_figure
+from netcosim.report.page import FEW_ROWS, Section, long_table, render_page, write_page
+from netcosim.report.recommendation import Recommendation
 from netcosim.runs.frames import frames_of
 from netcosim.runs.sweep import SweepSummary, run_points
 from netcosim.study.results import read_tables, write_tables

@@ -24,6 +24,7 @@ from cosim.measuring.tasks import (
     schedule_columns,
     schedule_from,
 )
+from experiments.kit.study_config import StudyConfig
 from netcosim.config.config import Config
 from netcosim.executors.registry import open_workers
 from netcosim.executors.workers import Workers
@@ -36,7 +37,6 @@ from netcosim.runs.points import point_key
 from netcosim.runs.progress import ProgressReporter, progress
 from netcosim.runs.schedules import Queues
 from netcosim.runs.tasks import stored_tasks
-from netcosim.study.config import StudyConfig
 from netcosim.study.results import (
     PAGE_FILE,
     Tables,

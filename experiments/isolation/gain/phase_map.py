@@ -19,6 +19,8 @@ from experiments.isolation.gain.trial import TIME_USED, GainTrial
 from experiments.isolation.gain.verdict import METRICS, QUANTITIES
 from experiments.isolation.phase_figure import draw_phases, verdict_legend
 from experiments.isolation.phases import NOT, PAYS, UNKNOWN, word
+from experiments.kit.study import Frames, Report, Request, Study, Trial
+from experiments.kit.study_config import TimeBudget
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
 from netcosim.report.effect import Effect
@@ -27,9 +29,7 @@ from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import run_context
-from netcosim.study.config import TimeBudget
 from netcosim.study.results import Tables
-from netcosim.study.study import Frames, Report, Request, Study, Trial
 from netsim.errors import NetcosimError
 from netsim.units import format_quantity
 from queuesim.statistics import Interval, interval_columns
@@ -116,11 +116,11 @@ class IsolationMap(Study):
 
     @property
     def requests(self) -> Sequence[Request]:
-        """See `netcosim.study.study.Study`."""
+        """See `experiments.kit.study.Study`."""
         return [{"load": load, "share": share} for load, share in POINTS]
 
     def trial(self, *context: Any) -> MapTrial:
-        """See `netcosim.study.study.Study`."""
+        """See `experiments.kit.study.Study`."""
         return MapTrial(*context, budget=self.budget)
 
     def is_finished(self, tables: Tables) -> bool:

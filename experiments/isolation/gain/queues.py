@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from alloc.policy import Policy
 from cosim.measuring.tasks import Columns, ReportProgress, Tasks
 from experiments.isolation.gain.verdict import METRICS, PAPERS_PERCENT, Line
+from experiments.kit.study import Trial
+from experiments.kit.study_config import TimeBudget
 from netcosim.runs.run_context import RunContext, run_context
-from netcosim.study.config import TimeBudget
-from netcosim.study.study import Trial
 from netsim.errors import NetcosimError
 from queuesim.metrics import bounded_slowdown, makespan_s, run_s, turnaround_s
 from queuesim.result import QueueResult

@@ -20,12 +20,12 @@ from experiments.isolation.gain.sentences import (
 from experiments.isolation.gain.tables import TabulatedGain
 from experiments.isolation.gain.trial import PREDICT, TIME_USED
 from experiments.isolation.gain.verdict import METRICS, PAPERS_PERCENT, QUANTITIES
+from experiments.kit.study import Frames, Report, Request, Study
+from experiments.kit.study_config import TimeBudget
 from netcosim.report.effect import Effect, effect_rows
 from netcosim.report.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.report.page import Section, long_table
-from netcosim.study.config import TimeBudget
 from netcosim.study.results import Tables
-from netcosim.study.study import Frames, Report, Request, Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,11 +45,11 @@ class IsolationGain(Study):
 
     @property
     def requests(self) -> Sequence[Request]:
-        """See `netcosim.study.study.Study`."""
+        """See `experiments.kit.study.Study`."""
         return [{PREDICT: self.predict}]
 
     def trial(self, *context: Any) -> TabulatedGain:
-        """See `netcosim.study.study.Study`."""
+        """See `experiments.kit.study.Study`."""
         return TabulatedGain(*context, budget=self.budget)
 
     def is_finished(self, tables: Tables) -> bool:

@@ -18,8 +18,8 @@ from experiments.isolation.gain.verdict import (
     with_noise,
 )
 from experiments.isolation.phases import UNKNOWN, word
+from experiments.kit.study import Request
 from netcosim.study.results import Tables
-from netcosim.study.study import Request
 from netsim.errors import NetcosimError
 from queuesim.result import Rows
 from queuesim.statistics import Interval, interval_cells, interval_columns

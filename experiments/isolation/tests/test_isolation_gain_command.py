@@ -16,11 +16,11 @@ from experiments.isolation.gain.queues import GAINS, metrics
 from experiments.isolation.gain.tables import TabulatedGain
 from experiments.isolation.gain.trial import GainTrial
 from experiments.isolation.gain.verdict import METRICS
+from experiments.kit.study_config import TimeBudget
 from netcosim.cli import main
 from netcosim.config.load import config_from
 from netcosim.report.effect import signed
 from netcosim.runs.store import Store
-from netcosim.study.config import TimeBudget
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

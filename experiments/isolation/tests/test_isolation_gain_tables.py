@@ -13,7 +13,7 @@ from experiments.isolation.gain import tables
 from experiments.isolation.gain.queues import Shorter, arrays, numbers
 from experiments.isolation.gain.tables import TabulatedGain, _node_hours, _times
 from experiments.isolation.gain.verdict import Gain, Line
-from netcosim.study.config import TimeBudget
+from experiments.kit.study_config import TimeBudget
 from queuesim.queue import simulate_queue
 from queuesim.statistics import Interval
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from netcosim.package_check import study_module
+from netcosim.papers import PAPERS
 from netsim.errors import NetcosimError, need_name, unknown_name
 
 if TYPE_CHECKING:
@@ -152,3 +154,9 @@ class Reproduction:
     """Time that computing took now."""
     computed: int
     """Points computed now; the others were stored."""
+
+
+def load_paper(name: str) -> Paper:
+    """Import the paper of this name with its figures; raise NetcosimError for an unknown one."""
+    need_name("paper", name, PAPERS)
+    return cast("Paper", study_module(PAPERS[name].module).PAPER)

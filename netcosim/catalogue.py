@@ -204,7 +204,7 @@ KINDS: dict[str, Kind] = {
     "mixes": Kind("mix", "workloads.registry:MIXES", _mix),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
     "importers": Kind("importer", "workloads.importers.registry:IMPORTERS", _importer),
-    "papers": Kind("paper", "netcosim.reproduce.registry:PAPERS"),
+    "papers": Kind("paper", "netcosim.papers:PAPERS"),
 }
 
 
@@ -215,7 +215,7 @@ def _registry(kind: str) -> Mapping[str, Any]:
 
 def kinds() -> list[str]:
     """Return what can be listed; without ``papers`` if their folders have been deleted."""
-    from netcosim.reproduce.registry import PAPERS
+    from netcosim.papers import PAPERS
 
     return [kind for kind in KINDS if kind != "papers" or PAPERS]
 

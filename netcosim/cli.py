@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, NoReturn, TextIO
 
 from netcosim import __version__
-from netcosim.package_check import foreign_package, study_module
+from netcosim.package_check import foreign_package, has_study, study_module
 from netsim.errors import NetcosimError
 
 _FOREIGN = foreign_package()
@@ -35,7 +35,14 @@ PROGRAM = "netcosim"
 _KEEPS_POINTS = ("bench-rl", "curve", "judge", "sweep", "reproduce")
 _ROOT = Path(__file__).resolve().parents[1]
 # Studies that are commands of their own; a folder that is deleted is a command less.
-_STUDIES = {"bench": "benchmarks", "bench-rl": "learning", "validate": "validation"}
+_STUDIES = {
+    "bench": "benchmarks",
+    "bench-rl": "learning",
+    "isolation-gain": "isolation",
+    "judge": "judge",
+    "reproduce": "kit",
+    "validate": "validation",
+}
 
 # Shown first in the help, in this order; others follow by name.
 _FIRST = (
@@ -48,9 +55,7 @@ def command_names() -> list[str]:
     """Return every subcommand, in the order of the help."""
     commands = _ROOT / "netcosim" / "commands"
     found = {p.stem.replace("_", "-") for p in commands.glob("[a-z]*.py")}
-    found |= {
-        n for n, name in _STUDIES.items() if (_ROOT / "experiments" / name / "command.py").is_file()
-    }
+    found |= {command for command, study in _STUDIES.items() if has_study(study)}
     return [n for n in _FIRST if n in found] + sorted(found - set(_FIRST))
 
 

@@ -1,16 +1,19 @@
-"""What ``netcosim describe FILE`` prints on a file that describes a machine."""
+"""A file that describes a machine: its ``[machine]``, and what ``describe FILE`` prints."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from netcosim.catalogue import format_links
-from netsim.errors import NetcosimError
+from netcosim.config.load import parse_toml
+from netsim.errors import NetcosimError, near
 from netsim.files import read_text
 from netsim.hierarchy import hierarchy_of
 from netsim.hostlist import compress
 from netsim.topologies.foreign import refuse_foreign
+from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import FAMILIES, family_of, make_topology
 from netsim.topologies.switches import span
 from netsim.topology import Topology
@@ -18,6 +21,12 @@ from netsim.topology import Topology
 _HEAD_CHARS = 65_536
 _SHOWN = 200
 _LEFT_OUT = "left out: "
+FAMILY_OF_SUFFIX = {
+    **dict.fromkeys((".yaml", ".yml"), "topology.conf"),
+    ".csv": "cables",
+    **dict.fromkeys((".graphml", ".gml", ".txt", ".edgelist", ".edges"), "graph"),
+}
+"""Of files that no family recognises by their text; its reader reports what is wrong with them."""
 
 
 def family_of_file(path: Path) -> tuple[str | None, list[str]]:
@@ -26,6 +35,33 @@ def family_of_file(path: Path) -> tuple[str | None, list[str]]:
     refuse_foreign(path, head)
     reading = {name: f.reads for name, f in FAMILIES.items() if f.reads is not None}
     return next((name for name, reads in reading.items() if reads(path, head)), None), [*reading]
+
+
+def machine_of(given: str) -> dict[str, Any]:
+    """Return ``[machine]`` of a preset, a TOML file with that section, or a machine's file."""
+    if given in PRESETS:
+        return {"preset": given}
+    path = Path(given)
+    if not path.exists():
+        raise NetcosimError(
+            f"--machine {given}: no such file, and no preset;{near(given, PRESETS)}"
+        )
+    if path.suffix == ".toml":
+        content = parse_toml(read_text(path), path)
+        section = content.get("machine", content)
+        if not isinstance(section, Mapping):
+            raise NetcosimError(f"{path}: key machine: must be a table")
+        return dict(section)
+    by_text, reading = family_of_file(path)
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    family = by_text or FAMILY_OF_SUFFIX.get(suffix)
+    if family is None:
+        raise NetcosimError(
+            f"{path}: not known what machine this is; a preset, a .toml with [machine], or a file "
+            f"of one of {', '.join([*reading, 'graph'])} (which a [machine] with family and file "
+            "can also name)"
+        )
+    return {"family": family, "file": str(path.absolute())}
 
 
 def describe_file(path: Path) -> list[str]:

@@ -24,7 +24,7 @@ def built_machine(given: str) -> BuiltMachine:
     from netcosim.config.content import file_keys, validated_sections
     from netcosim.config.fields import Section
     from netcosim.config.machine import MachineSection, build_machine
-    from netcosim.judge.machine_file import machine_of
+    from netcosim.machine_file import machine_of
 
     only = create_model("OnlyMachine", __base__=Section, machine=(MachineSection, ...))
     path = Path(given)

@@ -39,6 +39,11 @@ def foreign_package(packages: Sequence[str] = PACKAGES) -> str | None:
     return None
 
 
+def has_study(name: str) -> bool:
+    """Return whether the folder of this study is there; a folder that is deleted is no mistake."""
+    return (_ROOT / "experiments" / name / "__init__.py").is_file()
+
+
 def study_module(name: str) -> ModuleType:
     """Import a module of a study, such as "experiments.validation.command".
 

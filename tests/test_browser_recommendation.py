@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 from browser import Opened, chromium
+from gain_config import CONFIG as GAIN
 from test_browser_run_page import CONFIG as RUN
 from test_curve import CONFIG as CURVE
-from test_isolation_gain_command import CONFIG as GAIN
 
 from netcosim.cli import main
 from netcosim.report.effect import Effect, node_hours

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from queue_helpers import same_schedule
 
+from experiments.judge.config import Flags, load_judge_config
 from netcosim.cli import main
 from netcosim.config.load import config_from, load_config, points_of
-from netcosim.judge.config import Flags, load_judge_config
 from netcosim.runs.cosim import cosim_point, run_cosim
 from netcosim.runs.draws import Draws
 from netcosim.runs.points import point_key

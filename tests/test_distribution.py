@@ -19,7 +19,7 @@ import pytest
 
 import netcosim
 from netcosim.cli import command_names
-from netcosim.reproduce.registry import PAPERS
+from netcosim.papers import PAPERS
 
 ROOT = Path(__file__).resolve().parent.parent
 IGNORED = {

@@ -61,9 +61,9 @@ def draw_validation(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch)
 
 
 def fit_isolation_gain(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "SHIPPED", folder / "isolation_gain.json")
+    patch.setattr(script, "SHIPPED", folder / "predictor.json")
     script.main([])
-    return folder / "isolation_gain.json"
+    return folder / "predictor.json"
 
 
 def learning_cells(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:

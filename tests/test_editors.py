@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from experiments.judge.config import HEAD
 from netcosim.cli import command_names, main
 from netcosim.commands.completion import SHELLS
 from netcosim.config.reference import config_keys
 from netcosim.config.schema import config_schema, schema_text
 from netcosim.demo_config import SCHEMA_FILE, SCHEMA_LINE, demo_config_text
-from netcosim.judge.config import HEAD
 from netsim.plugins import load_plugin, using
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,6 +16,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from page_words import words
 
+from experiments.kit.papers import Analysis, Options, Paper, PaperFigure
+from experiments.kit.reproduce import claims_drawing, write_files
 from netcosim.archive.extract import machine_of
 from netcosim.report.effect import COMMUNICATION, RUN_TIME, WAIT, Effect, Quantity
 from netcosim.report.figures.drawing import Drawing, Panel
@@ -31,8 +33,6 @@ from netcosim.report.policies import print_table
 from netcosim.report.svg import css_colour, figure_html
 from netcosim.report.table import aligned, format_number, table_html
 from netcosim.report.templates import part
-from netcosim.reproduce.figure import claims_drawing, write_files
-from netcosim.reproduce.paper import Analysis, Options, Paper, PaperFigure
 from netsim.errors import NetcosimError
 from netsim.topologies.registry import make_topology
 from netsim.units import time_scale, title_and_unit

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from log_lines import line
 
+from experiments.judge.config import Flags, load_judge_config
 from netcosim.config.load import config_from
-from netcosim.judge.config import Flags, load_judge_config
 from netcosim.report.about import about_rows
 from netcosim.report.sweep_page import sweep_page
 from netcosim.runs.cosim import run_cosim

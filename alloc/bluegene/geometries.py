@@ -67,12 +67,6 @@ def best_geometry(dims: Sequence[int], size: int) -> tuple[int, ...] | None:
     return found[0] if found else None
 
 
-def worst_geometry(dims: Sequence[int], size: int) -> tuple[int, ...] | None:
-    """Return the geometry of ``size`` midplanes with the least bisection; None if none fits."""
-    found = geometries(dims, size)
-    return found[-1] if found else None
-
-
 def possible_sizes(dims: Sequence[int]) -> list[int]:
     """Return the midplane counts for which a cuboid exists, ascending."""
     sizes = {1}

@@ -30,7 +30,6 @@ NAV: dict[str, tuple[str, ...]] = {
         "schedulers",
         "measures",
         "collectives",
-        "isolation-gain",
         "sweeps",
         "results",
         "coupling",
@@ -61,6 +60,7 @@ NAV: dict[str, tuple[str, ...]] = {
     ),
     "Studies": (
         "/experiments/isolation/README",
+        "/experiments/isolation/gain",
         "/experiments/isolation/placement",
         "/experiments/isolation/shares",
         "/experiments/isolation/loop",

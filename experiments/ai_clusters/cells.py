@@ -24,9 +24,9 @@ from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.log_study import study_point
 from experiments.kit.logs import PaperLog, log_notes, present
+from experiments.kit.papers import Analysis, Options, Point
 from netcosim.config.content import checked_config
 from netcosim.report.effect import distinct
-from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import cells
 from netcosim.runs.points import point_rng, replaced
 from netcosim.runs.run_context import RunContext, run_context

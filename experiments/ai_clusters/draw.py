@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.ai_clusters.cells import CONTROL, TODAY, USUAL
+from experiments.kit.papers import Analysis, Options
 from netcosim.report.figures.style import colour, grid, marker, new_figure, shared_legend
-from netcosim.reproduce.paper import Analysis, Options
 from netcosim.runs.frames import first_seen
 
 VARIANTS = {

@@ -11,7 +11,7 @@ from typing import Any
 from experiments.ai_clusters import cells, draw
 from experiments.kit.data import paper_figures, read_data
 from experiments.kit.logs import logs_folder
-from netcosim.reproduce.paper import Options, Paper, check_known
+from experiments.kit.papers import Options, Paper, check_known
 from netsim.errors import NetcosimError
 
 

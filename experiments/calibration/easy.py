@@ -20,7 +20,7 @@ from alloc.registry import make_policy
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
 from experiments.kit.logs import first_existing, logs_folder, swf_files
-from netcosim.reproduce.paper import Analysis, Options, Point
+from experiments.kit.papers import Analysis, Options, Point
 from netsim.files import read_lines
 from netsim.inputs import checked_path, input_file
 from netsim.topologies.hyperx import hyperx

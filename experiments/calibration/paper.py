@@ -21,7 +21,7 @@ from experiments.calibration.point import FUNCTION, load_point, lone_point
 from experiments.kit.data import paper_figures
 from experiments.kit.load_networks import NETWORKS
 from experiments.kit.logs import logs_folder
-from netcosim.reproduce.paper import Options, Paper, Point, check_known
+from experiments.kit.papers import Options, Paper, Point, check_known
 
 
 def check(options: Options) -> None:

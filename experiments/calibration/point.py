@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.kit.load_networks import CYCLE_S, NETWORKS, packet_config
 from experiments.kit.offered import lone_load, offered_load
-from netcosim.reproduce.paper import Options, Point
+from experiments.kit.papers import Options, Point
 from netcosim.runs.points import point_rng
 from netsim.analysis.load_latency import Window
 from netsim.routing.base import Routing

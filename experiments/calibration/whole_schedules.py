@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import netcosim as nc
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.size_laws import draw_size
-from netcosim.reproduce.paper import Analysis, Options, Point
 from netsim.plugins import load_plugin, using
 from workloads.job import Workload, bare_jobs
 

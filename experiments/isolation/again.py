@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from cosim.isolation.phases import over_stretches
 from experiments.isolation.cells import (
     FACTORS,
     Designed,
@@ -23,6 +22,7 @@ from experiments.isolation.cells import (
     gains_by_stretch,
     packet_points,
 )
+from experiments.isolation.phases import over_stretches
 from experiments.isolation.stretches import (
     FAT_TREES,
     STUDY,
@@ -31,7 +31,7 @@ from experiments.isolation.stretches import (
     stretches_of,
 )
 from experiments.kit.claims import claims_frame
-from netcosim.reproduce.paper import Analysis, Options, Point
+from experiments.kit.papers import Analysis, Options, Point
 from netcosim.runs.frames import cells
 from netcosim.runs.points import replaced
 from queuesim.statistics import interval_columns

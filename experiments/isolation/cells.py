@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cosim.isolation.phases import foretold, over_stretches, verdict
+from experiments.isolation.phases import foretold, over_stretches, verdict
 from experiments.isolation.stretches import (
     AT_ONCE,
     FAT_TREES,
@@ -33,8 +33,8 @@ from experiments.isolation.stretches import (
 from experiments.kit.claims import claims_frame
 from experiments.kit.log_study import WINDOW, study_point
 from experiments.kit.logs import log_notes
+from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.points import measured, observe
-from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import cells
 from netcosim.runs.points import replaced
 from netcosim.runs.store import Rows

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.isolation.cells import BY_NODE, FACTORS, USUAL
+from experiments.isolation.phase_figure import draw_phases, verdict_legend
 from experiments.isolation.stretches import AT_ONCE
-from netcosim.report.figures.phase_map import draw_phases, verdict_legend
+from experiments.kit.papers import Analysis, Options
 from netcosim.report.figures.style import SOFT, colour, grid, new_figure
-from netcosim.reproduce.paper import Analysis, Options
 from netcosim.runs.frames import first_seen
 
 CELL = ["log", *FACTORS, "policy"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.isolation.isolation_gain import (
+from experiments.isolation.gain.predictor import (
     LAWS,
     Columns,
     Fitted,

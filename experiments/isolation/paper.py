@@ -24,9 +24,9 @@ from experiments.isolation import (
 )
 from experiments.kit.data import paper_figures, read_data
 from experiments.kit.logs import logs_folder
+from experiments.kit.papers import FollowUp, Options, Paper, check_known
 from experiments.kit.points import MEASURED
 from experiments.kit.windows import WITH_SPEEDUPS
-from netcosim.reproduce.paper import FollowUp, Options, Paper, check_known
 from netsim.errors import NetcosimError
 
 

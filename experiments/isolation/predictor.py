@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cosim.isolation.gain_features import FEATURES, LoadCache, job_features
-from cosim.isolation.isolation_gain import Columns
+from experiments.isolation.gain.features import FEATURES, LoadCache, job_features
+from experiments.isolation.gain.predictor import Columns
 from experiments.isolation.gain_errors import (
     LEFT_OUT,
     best_law,
@@ -25,13 +25,13 @@ from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, KTH, THETA, THUNDER, fat_tree
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed
+from experiments.kit.papers import Analysis, Options, Point
+from experiments.kit.study_mix import study_mix
 from netcosim.config.content import checked_config
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure
-from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import first_seen
 from netcosim.runs.run_context import run_context
 from netcosim.runs.store import Rows
-from workloads.shares.study_mix import study_mix
 
 LOGS = (KTH, THUNDER, ATLAS, THETA)
 POLICY = "jigsaw"

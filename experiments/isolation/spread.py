@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cosim.isolation.phases import over_stretches, word
 from cosim.measuring.pairs import FACTORS as RATIOS
 from cosim.parameters import SMALL_FIRST
 from experiments.isolation.again import attack_points, attacks
@@ -29,14 +28,15 @@ from experiments.isolation.cells import (
     interference_alone,
     live,
 )
+from experiments.isolation.phase_figure import draw_phases, verdict_legend
+from experiments.isolation.phases import over_stretches, word
 from experiments.isolation.stretches import SMALL, STUDY, CellStudy, stretches_of
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, THUNDER
 from experiments.kit.logs import log_notes
-from netcosim.report.figures.phase_map import draw_phases, verdict_legend
+from experiments.kit.papers import Analysis, Options, Point
 from netcosim.report.figures.style import new_figure
-from netcosim.reproduce.paper import Analysis, Options, Point
 from netcosim.runs.frames import cells, first_seen
 from queuesim.statistics import ENDS, Interval, interval_columns
 

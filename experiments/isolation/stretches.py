@@ -13,12 +13,12 @@ from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
 from experiments.kit.log_study import study_content
 from experiments.kit.logs import PaperLog, present
+from experiments.kit.papers import Options
+from experiments.kit.study_mix import study_mix
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
-from netcosim.reproduce.paper import Options
 from netcosim.runs.draws import Draws
 from workloads.job import Workload, offered_load
-from workloads.shares.study_mix import study_mix
 
 STRETCHES, QUICK_STRETCHES = 8, 4
 STRETCH_JOBS = 4000

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from experiments.jigsaw import figures, why
 from experiments.kit.data import read_data
+from experiments.kit.papers import Paper
 from experiments.kit.queues import check_queues, queue_figures
-from netcosim.reproduce.paper import Paper
 
 PAPER = Paper(
     name="jigsaw",

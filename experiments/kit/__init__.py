@@ -1,1 +1,1 @@
-"""Building blocks of papers' figures."""
+"""What studies share: papers and their figures, points and tables, `netcosim reproduce`."""

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from netcosim.reproduce.paper import PaperFigure
+from experiments.kit.papers import PaperFigure
 
 
 @cache

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from experiments.kit.papers import Point
+from experiments.kit.study_mix import study_mix
 from netcosim.config.content import checked_config
-from netcosim.reproduce.paper import Point
 from netcosim.runs.points import replaced
-from workloads.shares.study_mix import study_mix
 
 WINDOW = 50
 """How many jobs behind the head backfilling looks at, as in the Jigsaw paper (5.4.3)."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.kit.data import read_data
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 from netsim.errors import NetcosimError
 from netsim.inputs import input_file
 from workloads.registry import known_log

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from experiments.kit.papers import Point
 from netcosim.config.content import checked_config
 from netcosim.config.expand import expand
 from netcosim.config.unread import as_read
-from netcosim.reproduce.paper import Point
 from netcosim.runs.cosim import BETWEEN_POINTS, run_cosim
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.points import replaced

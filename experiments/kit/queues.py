@@ -11,9 +11,9 @@ import pandas as pd
 from experiments.kit.claims import Claim, claims_frame
 from experiments.kit.coded.ta import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from experiments.kit.data import read_data
+from experiments.kit.frames import lookup
 from experiments.kit.logs import PaperLog, log_notes, logs_folder, needed, read_logs
-from experiments.kit.points import OBSERVE, config_points
-from netcosim.reproduce.paper import (
+from experiments.kit.papers import (
     Analyse,
     Analysis,
     Options,
@@ -21,7 +21,7 @@ from netcosim.reproduce.paper import (
     Point,
     check_no_packets,
 )
-from netcosim.runs.frames import lookup
+from experiments.kit.points import OBSERVE, config_points
 from netcosim.runs.points import replaced
 from netsim.errors import need_name, unknown_name
 

@@ -16,6 +16,8 @@ from experiments.kit.data import read_printed
 from experiments.kit.dragonfly_workloads.measures import LEVEL_SPREAD
 from experiments.kit.dragonfly_workloads.point import LINK_KINDS
 from experiments.kit.dragonfly_workloads.points import FIG2_WORKLOADS
+from experiments.kit.frames import lookup
+from experiments.kit.papers import Analysis, Options
 from experiments.level_spread.times import (
     CALLED,
     COLOURS,
@@ -32,8 +34,7 @@ from experiments.level_spread.times import (
 from netcosim.report.figures.panels import boxes as draw_boxes
 from netcosim.report.figures.panels import dots as draw_dots
 from netcosim.report.figures.panels import grouped_bars, panels
-from netcosim.reproduce.paper import Analysis, Options
-from netcosim.runs.frames import cells, first_seen, groups, lookup
+from netcosim.runs.frames import cells, first_seen, groups
 from queuesim.statistics import Interval
 
 printed = read_printed("level_spread")

@@ -28,11 +28,11 @@ from experiments.kit.dragonfly_workloads.points import (
     workload_points,
 )
 from experiments.kit.dragonfly_workloads.workloads import PATTERNS, filling
+from experiments.kit.papers import Options, Paper, PaperFigure, Point, Reading
 from experiments.kit.sst import ONE_WAY_NS
 from experiments.level_spread import fixed_workloads as fixed
 from experiments.level_spread import random_workloads, slingshot, sst
 from experiments.level_spread.times import JOKANOVICS, check
-from netcosim.reproduce.paper import Options, Paper, PaperFigure, Point, Reading
 
 STUDY = read_data("level_spread")
 READINGS = tuple(Reading(*reading) for reading in STUDY["readings"].items())

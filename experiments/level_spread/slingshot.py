@@ -17,10 +17,11 @@ from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.dragonfly_workloads.machine import dragonfly
 from experiments.kit.dragonfly_workloads.measures import LEVEL_SPREAD
 from experiments.kit.dragonfly_workloads.workloads import JobType
+from experiments.kit.frames import lookup
+from experiments.kit.papers import Analysis, Options
 from experiments.level_spread.times import COLOURS
 from netcosim.report.figures.panels import grouped_bars, panels
-from netcosim.reproduce.paper import Analysis, Options
-from netcosim.runs.frames import groups, lookup
+from netcosim.runs.frames import groups
 
 POLICIES = ("rdn", "rdg", "simple", LEVEL_SPREAD)
 ARRANGEMENTS = ("absolute", "circulant")

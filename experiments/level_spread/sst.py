@@ -15,9 +15,9 @@ from experiments.kit.dragonfly_workloads.machine import LOCAL_BPS, built
 from experiments.kit.dragonfly_workloads.measures import measure_column
 from experiments.kit.dragonfly_workloads.point import run_workload
 from experiments.kit.offered import links_on_path
+from experiments.kit.papers import Analysis, Options
 from experiments.kit.sst import LONG_MESSAGE_US, ONE_WAY_NS
 from netcosim.config.machine import BuiltMachine
-from netcosim.reproduce.paper import Analysis, Options
 from netcosim.runs.store import Rows
 from netsim.packet.engine import simulate_packets
 from netsim.traffic import combine

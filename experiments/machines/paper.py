@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.kit.data import paper_figures, read_data
+from experiments.kit.papers import Options, Paper, check_known
 from experiments.machines import controls, rows, scatter
-from netcosim.reproduce.paper import Options, Paper, check_known
 from netsim.errors import NetcosimError
 
 

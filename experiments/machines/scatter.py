@@ -19,8 +19,8 @@ from alloc.policy import Request
 from alloc.registry import make_policy
 from experiments.kit.claims import claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.papers import Analysis, Options
 from experiments.machines.rows import measured_folder
-from netcosim.reproduce.paper import Analysis, Options
 from netsim.hierarchy import hierarchy_of
 from netsim.inputs import checked_path, input_file
 from netsim.topologies.registry import make_topology

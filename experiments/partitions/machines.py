@@ -8,10 +8,10 @@ from typing import Any
 
 from alloc.bluegene.geometries import (
     best_geometry,
+    geometries,
     partition_bisection,
     partition_dims,
     possible_sizes,
-    worst_geometry,
 )
 from alloc.bluegene.menus import JUQUEEN, MENUS, MIRA, SEQUOIA
 from netcosim.runs.store import Rows
@@ -34,7 +34,7 @@ def geometry_for(machine: str, choice: str, midplanes: int) -> tuple[int, ...] |
     if choice == "best":
         return best_geometry(MACHINES[machine], midplanes)
     if choice == "worst":
-        return worst_geometry(MACHINES[machine], midplanes)
+        return next(reversed(geometries(MACHINES[machine], midplanes)), None)
     if choice not in MENUS:
         raise unknown_name("choice", choice, ("best", "worst", *MENUS))
     of_size = [g for g in MENUS[choice].geometries if prod(g) == midplanes]

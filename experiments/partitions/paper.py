@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from experiments.kit.data import paper_figures, read_data
+from experiments.kit.papers import Options, Paper
 from experiments.partitions import bisections, multiplication, pairing, queue
-from netcosim.reproduce.paper import Options, Paper
 from netsim.errors import NetcosimError, need_name
 
 NAME = "partitions"

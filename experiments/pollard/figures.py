@@ -9,12 +9,13 @@ from matplotlib.figure import Figure
 
 from experiments.kit.claims import ClaimBuilder
 from experiments.kit.data import read_printed
+from experiments.kit.frames import against_baseline, lookup
 from experiments.kit.logs import read_logs
+from experiments.kit.papers import Analysis, Options
 from experiments.kit.queues import Found, Frames
 from netcosim.report.figures.panels import FIVE, boxes, grouped_bars, panels
 from netcosim.report.figures.style import INK, colour
-from netcosim.reproduce.paper import Analysis, Options
-from netcosim.runs.frames import against_baseline, first_seen, groups, lookup
+from netcosim.runs.frames import first_seen, groups
 from queuesim.observables.hops import SEVERAL
 from queuesim.observables.jobs import BINS
 

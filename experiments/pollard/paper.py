@@ -9,10 +9,10 @@ pod, and Theta on 4394 nodes, are substitutes and named so.
 from __future__ import annotations
 
 from experiments.kit.data import read_data
+from experiments.kit.papers import Paper
 from experiments.kit.queues import check_queues, queue_figures
 from experiments.pollard.figures import ANALYSES
 from experiments.pollard.interference.figures import INTERFERENCE
-from netcosim.reproduce.paper import Paper
 
 PAPER = Paper(
     name="pollard",

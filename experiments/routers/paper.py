@@ -18,11 +18,11 @@ from experiments.kit.fattree_workloads import point as loops
 from experiments.kit.fattree_workloads.cases import CAB_SMALL, OBLIVIOUS, make_point, scaled
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import logs_folder, needed
+from experiments.kit.papers import Options, Paper, PaperFigure, Point, check_known
 from experiments.kit.points import MEASURED
 from experiments.kit.routers import ROUTERS
+from experiments.kit.study_mix import study_mix
 from experiments.routers import figures
-from netcosim.reproduce.paper import Options, Paper, PaperFigure, Point, check_known
-from workloads.shares.study_mix import study_mix
 
 DRAGONFLY: tuple[tuple[str, dict[str, str]], ...] = (
     ("minimal", {}),

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.kit.data import read_data
 from experiments.kit.logs import PaperLog, known, present
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 from netsim.errors import NetcosimError, unknown_name
 
 MIDPLANE_NODES = 512

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from experiments.kit.data import read_data
+from experiments.kit.papers import Options, Paper, PaperFigure, Point, check_no_packets
 from experiments.kit.points import OBSERVE, config_points
 from experiments.walltime.figures import (
     SHOWN,
@@ -24,7 +25,6 @@ from experiments.walltime.figures import (
     table2_analyse,
 )
 from experiments.walltime.logs import chosen
-from netcosim.reproduce.paper import Options, Paper, PaperFigure, Point, check_no_packets
 
 SETTINGS = ("logs", "case")
 STUDY = read_data("walltime")

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.config.schema import schema_text
     from netcosim.config.toml_text import toml_text
     from netcosim.demo_config import SCHEMA_FILE, config_text, log_keys, read_demo_log
-    from netcosim.judge.machine_file import machine_of
+    from netcosim.machine_file import machine_of
     from netsim.atomic_files import write_text_atomically
 
     out = Path(args.out)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from netcosim.package_check import has_study, study_module
 from netsim.parameters import model_from
 from netsim.units import quantity_of, short_name
 
@@ -37,7 +38,6 @@ def config_schema() -> Schema:
     from netcosim.config.machine import MachineNames, PacketPresetKey
     from netcosim.config.run import SweepSection
     from netcosim.curve.config import CollectiveSection, CurveSection
-    from netcosim.judge.config import JudgeSection
     from netcosim.match.machine import MatchSection
     from netsim.routing.registry import ROUTINGS
     from netsim.topologies.registry import FAMILIES
@@ -65,12 +65,9 @@ def config_schema() -> Schema:
     machine |= properties(MachineNames) | declared(FAMILIES, ROUTINGS)
     sections["PacketSection"]["properties"] |= properties(PacketPresetKey)
     sections["PatternSection"]["properties"]["parameters"] = _object(declared(PATTERNS))
-    own = {
-        "curve": CurveSection,
-        "collective": CollectiveSection,
-        "judge": JudgeSection,
-        "match": MatchSection,
-    }
+    own = {"curve": CurveSection, "collective": CollectiveSection, "match": MatchSection}
+    if has_study("judge"):
+        own["judge"] = study_module("experiments.judge.config").JudgeSection
     others = {name: _object(properties(section)) for name, section in own.items()}
     for key in _ONE_OR_MORE:
         options = others["curve"]["properties"][key]["anyOf"]

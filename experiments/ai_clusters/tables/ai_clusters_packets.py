@@ -21,8 +21,8 @@ from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations, ScheduledJobs
 from experiments.ai_clusters.cells import LOGS, TODAY, USUAL, cell_content, jobs_of
 from experiments.kit.logs import present
+from experiments.kit.papers import Options
 from netcosim.config.content import checked_config
-from netcosim.reproduce.paper import Options
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.run_context import RunContext, run_context

@@ -7,7 +7,7 @@ import pytest
 
 from experiments.ai_clusters import cells, conclusions
 from experiments.ai_clusters.conclusions import EXPERTS, OVER, cost, purchase
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 
 TABLES = conclusions.stored()
 PAGE = conclusions.PAGE.read_text(encoding="utf-8")

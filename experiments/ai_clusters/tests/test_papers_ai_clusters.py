@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from experiments.ai_clusters import cells, conclusions
+from experiments.kit.papers import Options
+from experiments.kit.reproduce import reproduce
 from netcosim.config.content import checked_config
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
 from netcosim.runs.run_context import run_context
 from workloads.job import offered_load
 

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.calibration.flow_levels import errors, points, run_point
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 
 TABLE = Path(__file__).resolve().parents[3] / "cosim" / "run_times" / "flow_errors.csv"
 PAGE = Path(__file__).resolve().parents[1] / "coupled.md"

@@ -22,12 +22,12 @@ import numpy as np
 
 import netcosim as nc
 from experiments.kit.fat_tree_logs import KTH, fat_tree
+from experiments.kit.study_mix import study_mix
 from netcosim.config.content import checked_config
 from netcosim.runs.run_context import run_context
 from workloads.csv_jobs import write_csv
 from workloads.drawn import drawn_log
 from workloads.job import Workload
-from workloads.shares.study_mix import study_mix
 
 TABLE = Path(__file__).resolve().parent / "three-ways.csv"
 COLUMNS = ("log", "jobs", "draw", "run_time_model", "run_time", "turnaround_s", "makespan_s")

@@ -14,7 +14,7 @@ import sys
 import pandas as pd
 
 from experiments.calibration.whole_schedules import KEYS, SENT, STORED, TIMES, points, run_point
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 
 
 def main(models: list[str]) -> None:

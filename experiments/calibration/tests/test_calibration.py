@@ -24,7 +24,7 @@ from experiments.kit.load_networks import (
     packet_config,
 )
 from experiments.kit.offered import lone_load, offered_load, on_clock
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 from netsim.analysis.load_latency import Window, measure_load
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets

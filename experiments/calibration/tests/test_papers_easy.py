@@ -21,8 +21,8 @@ from experiments.calibration.easy import (
 )
 from experiments.calibration.paper import PAPER
 from experiments.kit.logs import LOGS_VARIABLE
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
+from experiments.kit.reproduce import reproduce
 from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
 from workloads.job import Workload

@@ -29,7 +29,7 @@ from experiments.calibration.flow_levels import (
     points,
     run_point,
 )
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 from netsim.flow.job_messages import job_messages
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing, routings_for

@@ -25,7 +25,7 @@ from experiments.calibration.whole_schedules import (
     effects,
     points,
 )
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 from netcosim.runs.points import replaced
 from netsim.errors import NetcosimError
 from netsim.plugins import load_plugin, using

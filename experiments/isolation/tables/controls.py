@@ -17,7 +17,7 @@ import pandas as pd
 from experiments.isolation import cells
 from experiments.isolation.again import attack
 from experiments.isolation.stretches import FAT_TREES, stretches_of
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 from netcosim.runs.points import replaced
 from netsim.packet.model import CONGESTION_CONTROLS
 

@@ -4,7 +4,7 @@
 
 Reads the measured pairs of ``predictor-pairs.csv`` (with a folder of ``netcosim reproduce isolation
 predictor``: takes its pairs first), and writes the tables beside it and the coefficients that are
-shipped, ``cosim/isolation/isolation_gain.json``.
+shipped, ``experiments/isolation/gain/predictor.json``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cosim.isolation.isolation_gain import SHIPPED, Columns, FitRange, Predictor
+from experiments.isolation.gain.predictor import SHIPPED, Columns, FitRange, Predictor
 from experiments.isolation.gain_errors import (
     best_law,
     fit,

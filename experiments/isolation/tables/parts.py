@@ -16,7 +16,7 @@ import pandas as pd
 
 from experiments.isolation import cells
 from experiments.isolation.stretches import FAT_TREES, stretches_of
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
 
 TABLE = Path(__file__).with_name("cells-parts.csv")
 LOGS = ("kth-sp2",)

@@ -273,7 +273,7 @@ def test_where_isolation_pays_in_makespan() -> None:
     assert side_by_side in text
     change = f"makespan in {len(pays)} and lengthens it in {len(costs)}, turnaround in 55 and 3,"
     assert counts("turnaround") == "55 and 3"
-    page_of_command = (ROOT / "docs" / "isolation-gain.md").read_text(encoding="utf-8")
+    page_of_command = (ROOT / "experiments" / "isolation" / "gain.md").read_text(encoding="utf-8")
     assert f"{change} slowdown in {counts('slowdown')}." in " ".join(page_of_command.split())
     at_random = pays[pays["placement"].eq("random")]
     assert f"{len(at_random)} of the {len(pays)} are against random nodes" in text

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosim.isolation.phases import NOT, PAYS, UNKNOWN, foretold, verdict
 from experiments.isolation import cells
+from experiments.isolation.gain.phase_map import AT_ONCE, POINTS, config_at, map_lines
+from experiments.isolation.phases import NOT, PAYS, UNKNOWN, foretold, verdict
 from experiments.isolation.stretches import LOGS, QUICK_STRETCHES
+from experiments.kit.papers import Options
 from netcosim.cli import main
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
-from netcosim.gain.phase_map import AT_ONCE, POINTS, config_at, map_lines
-from netcosim.reproduce.paper import Options
 from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from workloads.job import offered_load

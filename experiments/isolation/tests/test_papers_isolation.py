@@ -10,11 +10,11 @@ from cosim.network.communication import Communication
 from experiments.isolation.cells import break_even
 from experiments.isolation.paper import PAPER
 from experiments.kit.logs import LOGS_VARIABLE
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
+from experiments.kit.study_mix import study_mix
 from netsim.errors import NetcosimError
 from queuesim.assumed import SCENARIOS
 from queuesim.statistics import mean_of_snapshots
-from workloads.shares.study_mix import study_mix
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import pytest
 
 from experiments.isolation import again, cells
 from experiments.isolation.stretches import STUDY
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
+from experiments.kit.papers import Options
+from experiments.kit.reproduce import reproduce
 
 QUICK = Options(scale="quick")
 CELL = {"log": "thunder", "placement": "random", "network": "static", "drive": "1"}

@@ -8,11 +8,11 @@ import pytest
 
 from cosim.parameters import CONTENDED, ISOLATED
 from experiments.isolation import cab, loop
+from experiments.kit.papers import Options
+from experiments.kit.reproduce import reproduce
 from experiments.kit.windows import over_windows, table_of, with_speedups
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
 from netcosim.runs.points import point_key
 from queuesim.statistics import t_of_snapshots
 

@@ -18,8 +18,8 @@ from experiments.isolation.placement import (
     hops_points,
     scattered_table,
 )
+from experiments.kit.papers import Options
 from experiments.kit.points import measured
-from netcosim.reproduce.paper import Options
 from netsim.topologies.fattree import fat_tree
 
 QUICK = Options(scale="quick")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.isolation.shares import CHOSEN, MISREAD, analyse, draw, points, readings
+from experiments.kit.papers import Options
 from experiments.kit.points import measured
 from netcosim.config.content import checked_config
-from netcosim.reproduce.paper import Options
 from workloads.registry import MIXES
 
 QUICK = Options(scale="quick")

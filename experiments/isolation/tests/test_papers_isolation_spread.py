@@ -15,9 +15,9 @@ from cosim.parameters import PLACED, SMALL_FIRST
 from experiments.isolation import spread
 from experiments.isolation.cells import FACTORS, designed, interference_alone, parts
 from experiments.isolation.spread import DRAGONFLIES, OTHERS
+from experiments.kit.papers import Options
+from experiments.kit.reproduce import reproduce
 from netcosim.config.content import checked_config
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.points import canonical_json

@@ -16,15 +16,15 @@ from experiments.jigsaw.why import distance
 from experiments.kit.claims import claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import THUNDER
+from experiments.kit.frames import against_baseline
 from experiments.kit.logs import LOGS_VARIABLE, log_notes
+from experiments.kit.papers import Analysis, Options
 from experiments.kit.points import observe
 from experiments.kit.queues import READINGS, check_queues, reading_of, sweep_points
+from experiments.kit.reproduce import reproduce
 from experiments.pollard.paper import PAPER as POLLARD
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Analysis, Options
-from netcosim.runs.frames import against_baseline
 from netcosim.runs.points import point_key
 from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError

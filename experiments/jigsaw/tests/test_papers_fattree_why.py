@@ -10,8 +10,8 @@ from queue_helpers import Mask, make_workload
 
 from experiments.jigsaw import why
 from experiments.jigsaw.paper import PAPER as JIGSAW
+from experiments.kit.papers import Options
 from experiments.pollard.paper import PAPER as POLLARD
-from netcosim.reproduce.paper import Options
 from netsim.topologies.fattree import fat_tree
 from queuesim.capacity import range_counts
 from queuesim.observables.hops import average_pairwise_hops, hops, spread

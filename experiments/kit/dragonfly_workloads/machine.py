@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from experiments.kit.papers import Options
 from experiments.kit.routers import OUTPUT_QUEUED, ROUTERS
 from netcosim.config.errors import validated
 from netcosim.config.machine import BuiltMachine, MachineSection, PacketSection, build_machine
-from netcosim.reproduce.paper import Options
 from netcosim.runs.points import canonical_json
 from netsim.errors import NetcosimError, need_name, unknown_name
 from netsim.routing.dragonfly_reference import COMPARES

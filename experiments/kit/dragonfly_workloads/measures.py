@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netcosim.reproduce.paper import Options
-from netcosim.runs.frames import against_baseline
+from experiments.kit.frames import against_baseline
+from experiments.kit.papers import Options
 
 LEVEL_SPREAD = "level-spread"
 GROUPING = ("simple", "slurm", "rdg")

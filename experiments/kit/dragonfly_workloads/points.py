@@ -8,7 +8,7 @@ from typing import NamedTuple
 from experiments.kit.dragonfly_workloads.machine import compared, machine_section, settings_of
 from experiments.kit.dragonfly_workloads.measures import POLICIES
 from experiments.kit.dragonfly_workloads.workloads import PATTERNS, JobType, random_workload
-from netcosim.reproduce.paper import Options, Point
+from experiments.kit.papers import Options, Point
 
 ROUTINGS = ("ugal-l", "minimal")
 REPETITIONS = {"full": 10, "quick": 5}

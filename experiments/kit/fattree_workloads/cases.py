@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from experiments.kit.papers import Options, Point
 from experiments.kit.routers import OUTPUT_QUEUED
 from experiments.kit.size_laws import draw_size
-from netcosim.reproduce.paper import Options, Point
 
 PACKET_BYTES = 16384
 

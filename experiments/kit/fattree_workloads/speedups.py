@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.kit.fattree_workloads.cases import SETTINGS
-from netcosim.runs.frames import against_baseline
+from experiments.kit.frames import against_baseline
 
 SAME_JOB = ("case", "workload", "job", *SETTINGS)
 """Columns by which a job is the same in two placements."""

@@ -14,8 +14,8 @@ import pytest
 from experiments.jigsaw.paper import PAPER as JIGSAW
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.fattree_workloads.cases import CAB, OBLIVIOUS
+from experiments.kit.papers import Options
 from experiments.pollard.interference.speedups import between_claims
-from netcosim.reproduce.paper import Options
 
 FOLDER = Path(__file__).resolve().parents[2]
 POSITIONS = {

@@ -18,14 +18,14 @@ from experiments.kit.dragonfly_workloads.machine import built, machine_section
 from experiments.kit.dragonfly_workloads.point import place_all, run_workload
 from experiments.kit.dragonfly_workloads.points import Case, How, workload_points
 from experiments.kit.dragonfly_workloads.workloads import JobType, random_workload
+from experiments.kit.papers import Options
+from experiments.kit.reproduce import reproduce
 from experiments.kit.size_laws import draw_counts
 from experiments.level_spread import times as comparison
 from experiments.level_spread.paper import PAPER
 from experiments.level_spread.sst import one_way
 from netcosim.cli import main
 from netcosim.config.content import checked_config
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.store import Store
 from netsim.errors import NetcosimError

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from experiments.kit.data import read_data
+from experiments.kit.papers import Options
 from experiments.machines import controls, rows, scatter
 from experiments.machines.paper import PAPER
 from netcosim.match.machine import load_match, match_from
 from netcosim.match.rows import Row
-from netcosim.reproduce.paper import Options
 from netsim.errors import NetcosimError
 from netsim.inputs import input_file
 

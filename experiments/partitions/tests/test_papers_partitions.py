@@ -8,12 +8,12 @@ import pytest
 from alloc.bluegene.geometries import partition_bisection, partition_dims
 from alloc.bluegene.pairing import furthest_nodes, partition
 from experiments.kit.data import read_printed
+from experiments.kit.papers import Options
 from experiments.partitions.bisections import compare_cells, computed, printed_table
 from experiments.partitions.machines import MACHINES, bisections, geometry_for
 from experiments.partitions.multiplication import multiplication, spread_ranks
 from experiments.partitions.pairing import pairing
 from experiments.partitions.paper import PAPER
-from netcosim.reproduce.paper import Options
 from netsim.errors import NetcosimError
 from netsim.topologies.presets import PRESETS
 

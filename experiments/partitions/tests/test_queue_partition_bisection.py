@@ -8,12 +8,12 @@ import pytest
 from alloc.bluegene.geometries import partition_bisection
 from alloc.policy import Placement
 from alloc.registry import make_policy
+from experiments.kit.papers import Options
 from experiments.kit.points import observe
 from experiments.partitions.paper import PAPER
 from experiments.partitions.queue import POLICIES, months_table
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
-from netcosim.reproduce.paper import Options
 from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly

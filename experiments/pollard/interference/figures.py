@@ -18,8 +18,8 @@ from experiments.kit.fattree_workloads.cases import (
     scaled,
 )
 from experiments.kit.fattree_workloads.point import FUNCTION
+from experiments.kit.papers import Options, PaperFigure, Point
 from experiments.pollard.interference import speedups, why
-from netcosim.reproduce.paper import Options, PaperFigure, Point
 
 N_WORKLOADS = {SIMULATED.name: 15, CAB.name: 6, CAB_SMALL.name: 6, CAB_PART.name: 6}
 """The paper simulates 15; it does not state how many ran on Cab."""

@@ -14,6 +14,8 @@ from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.fattree_workloads.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
 from experiments.kit.fattree_workloads.speedups import SAME_JOB, against_ta
+from experiments.kit.frames import lookup
+from experiments.kit.papers import Analysis, Options
 from experiments.pollard.interference.speedups import (
     ALL,
     GAIN,
@@ -27,8 +29,7 @@ from experiments.pollard.interference.speedups import (
 )
 from netcosim.report.figures.panels import MarkStyle, dots, panels
 from netcosim.report.figures.style import INK, colour, grid, marker
-from netcosim.reproduce.paper import Analysis, Options
-from netcosim.runs.frames import groups, lookup
+from netcosim.runs.frames import groups
 
 CASES = (SIMULATED, CAB_SMALL)
 PACKET_TOLERANCE = 0.05

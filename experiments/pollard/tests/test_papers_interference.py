@@ -34,11 +34,11 @@ from experiments.kit.fattree_workloads.workloads import (
     machine,
     place,
 )
+from experiments.kit.papers import Options
 from experiments.pollard.interference.figures import case_points, why_points
 from experiments.pollard.interference.speedups import analyse, near, speedup_table, with_computing
 from experiments.pollard.interference.why import isolation_error, variant_table
 from experiments.pollard.paper import PAPER
-from netcosim.reproduce.paper import Options
 from netcosim.runs.points import point_key
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
@@ -282,7 +282,7 @@ def test_variants_are_told_apart_by_their_columns():
 
 @pytest.mark.full
 def test_quick_figure_from_command_to_drawing(tmp_path):
-    from netcosim.reproduce.figure import reproduce
+    from experiments.kit.reproduce import reproduce
 
     done = reproduce(
         "pollard",

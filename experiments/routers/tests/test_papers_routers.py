@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from experiments.kit.papers import Options
+from experiments.kit.reproduce import reproduce
 from experiments.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.level_spread.paper import PAPER as LEVEL_SPREAD
 from experiments.routers import figures
 from experiments.routers.figures import Samples, level_means
 from experiments.routers.paper import PAPER
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
 from netcosim.runs.points import canonical_json
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig

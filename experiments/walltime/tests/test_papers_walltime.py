@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from alloc.bluegene.loops import blue_gene, machine_for
+from experiments.kit.papers import Options, load_paper
 from experiments.kit.points import observe
+from experiments.kit.reproduce import reproduce
 from experiments.walltime.figures import (
     ORDERS,
     day_gain,
@@ -24,9 +26,6 @@ from experiments.walltime.paper import SCHEMES
 from netcosim.config.config import WorkloadSection
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
-from netcosim.reproduce.figure import reproduce
-from netcosim.reproduce.paper import Options
-from netcosim.reproduce.registry import load_paper
 from netcosim.runs.schedules import Queues, queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.torus import torus

@@ -1,1 +1,0 @@
-"""Gain by isolation: features, predictors and designs of experiments."""

@@ -1,0 +1,137 @@
+"""What studies share: points computed once, tasks kept until they are done, cells of intervals."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from experiments.kit.study import Frames, Report, Request, Study, Trial, run_study
+from experiments.kit.study_config import StudyConfig
+from netcosim.config.load import config_from
+from netcosim.report.page import Section
+from netcosim.report.recommendation import Recommendation
+from netcosim.runs.points import point_key
+from netcosim.runs.tasks import count_tasks
+from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys
+from queuesim.statistics import Interval, interval_cells, interval_columns
+
+COMPUTED: list[object] = []
+CONFIG = {
+    "machine": {"family": "torus", "dims": [4, 4]},
+    "workload": {"synthetic": {"n_jobs": 5, "mean_nodes": 2}},
+    "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
+    "run": {"snapshots": 0},
+}
+
+
+@dataclass
+class SquareTrial(Trial):
+    """Squares, each a task, and how many are asked for in all."""
+
+    offset: int = 0
+
+    def compute(self, request: Request) -> dict[str, list[dict[str, object]]]:
+        number, offset = request["number"], self.offset
+
+        def square(number: int, report: object) -> dict[str, np.ndarray]:
+            COMPUTED.append(number)
+            return {"square": np.array(number**2 + offset)}
+
+        [(_, columns)] = self.runner.each(square, {f"square of {number}": (number,)})
+        return {"squares": [{"number": number, "square": int(columns["square"])}]}
+
+
+@dataclass(frozen=True)
+class Squares(Study):
+    """A study of so many squares."""
+
+    name: ClassVar[str] = "squares"
+    command: ClassVar[str] = "squares"
+    numbers: tuple[int, ...]
+    finished: bool = True
+
+    @property
+    def requests(self) -> Sequence[Request]:
+        return [{"number": number} for number in self.numbers]
+
+    def trial(self, *context: Any) -> SquareTrial:
+        return SquareTrial(*context, offset=1)
+
+    def report(self, tables: object, frames: Frames, seconds: float) -> Report:
+        total = int(frames["squares"]["square"].sum())
+        assert seconds > 0
+        answer = Recommendation(f"sum {total}", (), "a page", "stop")
+        return Report("Squares", answer, [], [Section("s", "", frames["squares"])])
+
+    def is_finished(self, tables: object) -> bool:
+        return self.finished
+
+
+def squares(*numbers: int, finished: bool = True) -> Squares:
+    return Squares(StudyConfig(config_from(CONFIG), "text", ()), numbers, finished)
+
+
+def n_tasks(out: Path) -> int:
+    """Stored tasks of the study."""
+    key = point_key({**config_from(CONFIG).resolved(), "squares": {}})
+    return count_tasks(out / RESULTS_FILE, key)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_computed() -> None:
+    COMPUTED.clear()
+
+
+def test_a_stored_point_is_not_computed_again_and_a_new_one_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    run_study(squares(2, 3), out, 1)
+    assert capsys.readouterr().out.splitlines()[0] == "sum 15"
+    assert COMPUTED == [2, 3]
+    assert len(stored_keys(out / RESULTS_FILE)) == 2
+    run_study(squares(4, 3), out, 1)
+    assert capsys.readouterr().out.splitlines()[0] == "sum 27"
+    assert COMPUTED == [2, 3, 4]
+    assert "a page" in (out / "report.html").read_text(encoding="utf-8")
+    assert n_tasks(out) == 0
+    # in the order of the points that are read, whenever they were stored
+    points = [{**config_from(CONFIG).resolved(), "squares": {"number": k}} for k in (4, 2)]
+    assert [row["square"] for row in read_tables(out / RESULTS_FILE, points)["squares"]] == [17, 5]
+
+
+def test_json_is_all_that_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_study(squares(2), tmp_path / "out", 1, as_json=True, shown=False)
+    found = json.loads(capsys.readouterr().out)
+    assert found["recommendation"] == "sum 5"
+    assert found["effects"] == []
+    assert {*found["files"]} == {"page", "results"}
+
+
+def test_tasks_of_a_study_that_is_not_finished_are_kept(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run_study(squares(2, finished=False), out, 1)
+    assert n_tasks(out) == 1
+    # another number of points is the same study: its tasks are found
+    with closing(sqlite3.connect(out / RESULTS_FILE)) as db, db:
+        db.execute("DELETE FROM results")
+        db.execute("DELETE FROM points")
+    run_study(squares(2, 5), out, 1)
+    assert COMPUTED == [2, 5]
+    assert n_tasks(out) == 0
+
+
+def test_cells_of_an_interval_are_read_as_they_were_written() -> None:
+    cells = interval_columns("wait", Interval(2.0, 1.0, 4.0), "_s")
+    assert cells == {"wait_s": 2.0, "wait_low_s": 1.0, "wait_high_s": 4.0}
+    assert interval_cells(interval_columns("wait", Interval(2.0, 1.0, 4.0)), "wait") == (2, 1, 4)
+    unknown = interval_columns("wait", Interval(2.0, np.nan, np.nan))
+    assert interval_cells(unknown, "wait") == (2.0, None, None)

@@ -1,1 +1,0 @@
-"""Reproduction of a study's figures: points, analysis, drawing, files."""

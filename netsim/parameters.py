@@ -192,9 +192,10 @@ def _annotated(factory: Factory) -> dict[str, tuple[Any, ...]]:
 @cache
 def parameters_of(factory: Factory) -> Mapping[str, Parameter]:
     """Return the parameters that a function or dataclass declares, by name, in its own order."""
-    signature, declared = inspect.signature(factory).parameters, {}
+    signature = inspect.signature(factory).parameters
+    declared: dict[str, Parameter] = {}
     for name, (kind, *metadata) in _annotated(factory).items():
-        if is_dataclass(kind):
+        if isinstance(kind, type) and is_dataclass(kind):
             declared.update(parameters_of(kind))
             continue
         kinds = tuple(k for k in _either(kind) if k in _PLAIN or _is_list(k))
@@ -216,7 +217,7 @@ def call(factory: Factory, values: Mapping[str, Any]) -> Any:
     """Call a function with parameters by name, those of a group as one value of its dataclass."""
     arguments = dict(values)
     for name, (kind, *_) in _annotated(factory).items():
-        if is_dataclass(kind):
+        if isinstance(kind, type) and is_dataclass(kind):
             own = [key for key in parameters_of(kind) if key in arguments]
             arguments[name] = kind(**{key: arguments.pop(key) for key in own})
     return factory(**arguments)

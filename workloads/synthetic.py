@@ -142,7 +142,7 @@ def _check_times(
 
 
 def poisson_arrivals(
-    node_s: NDArray[np.float64],
+    node_s: np.ndarray,
     load: float | None,
     machine_nodes: int | None,
     rng: np.random.Generator,

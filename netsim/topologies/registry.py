@@ -84,9 +84,10 @@ def make_topology(family: str, params: Mapping[str, object] | nx.Graph[Any]) -> 
     builder = FAMILIES[family].builder_for(given)
     values = checked(f"topology {family}", builder, given)
     try:
-        return given_by(FAMILIES[family], call(builder, values), Topology)
+        topology: Topology = given_by(FAMILIES[family], call(builder, values), Topology)
     except OverflowError as error:
         raise NetcosimError(f"topology {family}: a parameter is too large ({error})") from None
+    return topology
 
 
 def small_machine(family: str, number: int, params: Mapping[str, object]) -> Topology:

@@ -205,7 +205,7 @@ def parameters_of(factory: Factory) -> Mapping[str, Parameter]:
             default=signature[name].default,
             description=next(m for m in metadata if isinstance(m, str)),
             limits=tuple(m for m in metadata if isinstance(m, BaseMetadata)),
-            words=tuple(*(m.words for m in metadata if isinstance(m, OneOf))),
+            words=tuple(word for m in metadata if isinstance(m, OneOf) for word in m.words),
             names_file=NamesFile in metadata,
             optional=type(None) in _either(kind),
             notes=tuple(m for m in metadata if isinstance(m, (ReadIf, Example, NamesIn))),

@@ -14,13 +14,7 @@ from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.style import INK, SOFT, colour, literal, save_figure
 from netcosim.report.page import FEW_ROWS, Section, long_table, render_page, write_page
 from netcosim.report.recommendation import Recommendation
-from netcosim.reproduce.paper import (
-    Analysis,
-    Options,
-    Paper,
-    PaperFigure,
-    Reproduction,
-)
+from netcosim.reproduce.paper import Analysis, Options, Paper, PaperFigure, Reproduction
 from netcosim.reproduce.readings import side_by_side, which_fits
 from netcosim.reproduce.registry import load_paper
 from netcosim.runs.frames import frames_of

@@ -16,16 +16,8 @@ from netsim.hostlist import expand
 from netsim.limits import MAX_INDEX
 from netsim.parameters import NamesFile
 from netsim.text_numbers import csv_cells, need_whole
-from netsim.topologies.checks import (
-    SCALE_UP_BPS,
-    need_size,
-)
-from netsim.topologies.family import (
-    EqualLinks,
-    Family,
-    Name,
-    SmallFile,
-)
+from netsim.topologies.checks import SCALE_UP_BPS, need_size
+from netsim.topologies.family import EqualLinks, Family, Name, SmallFile
 from netsim.topologies.switches import (
     FabricName,
     Gpus,

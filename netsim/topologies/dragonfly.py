@@ -20,13 +20,7 @@ from netsim.topologies.checks import (
     need_size,
 )
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.family import (
-    Family,
-    Links,
-    Name,
-    NodeLinks,
-    Nodes,
-)
+from netsim.topologies.family import Family, Links, Name, NodeLinks, Nodes
 from netsim.topologies.positions import Layout, numbered, oval, places, ring_of_groups
 from netsim.topologies.rails import (
     DIFFERENT,

@@ -11,11 +11,7 @@ from annotated_types import Ge
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.parameters import OneOf
-from netsim.topologies.checks import (
-    need_int,
-    need_one_of,
-    need_size,
-)
+from netsim.topologies.checks import need_int, need_one_of, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.dragonfly import (
     ARRANGEMENTS,
@@ -24,12 +20,7 @@ from netsim.topologies.dragonfly import (
     global_ends,
     place_in_turn,
 )
-from netsim.topologies.family import (
-    Family,
-    Links,
-    Name,
-    Nodes,
-)
+from netsim.topologies.family import Family, Links, Name, Nodes
 from netsim.topologies.positions import Layout, numbered, ring_of_groups
 from netsim.topologies.rails import (
     DIFFERENT,

@@ -19,11 +19,7 @@ from netsim.kinds import need_kinds
 from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.family import (
-    EqualLinks,
-    Family,
-    Name,
-)
+from netsim.topologies.family import EqualLinks, Family, Name
 from netsim.topologies.foreign import refuse_foreign
 from netsim.topology import Ports, RouterLinks, Topology, build_topology
 from netsim.units import Dimension, parse_quantity

@@ -12,18 +12,9 @@ from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
-from netsim.topologies.checks import (
-    MAX_DIMENSIONS,
-    need_int,
-    need_size,
-)
+from netsim.topologies.checks import MAX_DIMENSIONS, need_int, need_size
 from netsim.topologies.domains import grid_hierarchy
-from netsim.topologies.family import (
-    Concentration,
-    EqualLinks,
-    Family,
-    Name,
-)
+from netsim.topologies.family import Concentration, EqualLinks, Family, Name
 from netsim.topologies.graph import topology_from_cables
 from netsim.topologies.positions import grid
 from netsim.topology import Topology

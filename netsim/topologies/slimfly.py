@@ -12,11 +12,7 @@ from annotated_types import Ge
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.topologies.checks import need_int, need_size
-from netsim.topologies.family import (
-    EqualLinks,
-    Family,
-    Name,
-)
+from netsim.topologies.family import EqualLinks, Family, Name
 from netsim.topologies.graph import topology_from_cables
 from netsim.topologies.positions import Layout, oval, places, ring_of_groups
 from netsim.topology import Topology

@@ -21,17 +21,9 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, ReadIf
-from netsim.topologies.checks import (
-    SCALE_UP_BPS,
-    need_size,
-)
+from netsim.topologies.checks import SCALE_UP_BPS, need_size
 from netsim.topologies.domains import hierarchy
-from netsim.topologies.family import (
-    EqualLinks,
-    Family,
-    Name,
-    SmallFile,
-)
+from netsim.topologies.family import EqualLinks, Family, Name, SmallFile
 from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, SwitchEntry, read_slurm
 from netsim.topologies.switches import (
     FabricName,

@@ -13,18 +13,9 @@ from annotated_types import Ge, Gt
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.parameters import ReadIf
-from netsim.topologies.checks import (
-    MAX_DIMENSIONS,
-    need_int,
-    need_size,
-)
+from netsim.topologies.checks import MAX_DIMENSIONS, need_int, need_size
 from netsim.topologies.domains import grid_hierarchy
-from netsim.topologies.family import (
-    Concentration,
-    EqualLinks,
-    Family,
-    Name,
-)
+from netsim.topologies.family import Concentration, EqualLinks, Family, Name
 from netsim.topologies.positions import grid
 from netsim.topology import Ports, RouterLinks, Topology, build_topology
 

@@ -5,7 +5,8 @@ it, as ``name: Annotated[type, "description", limits...] = default``; an `Exampl
 `ReadIf` may follow. What is not `Annotated` (ranks, generators, networks) is no parameter of a
 config. From the signature come a pydantic model that checks values (`model_of`), the message for a
 mistake, and the reference of all keys (`parameters_of`). Values are in SI units, which the end of
-a name states (``_Bps``, ``_bytes``, ``_s``); the reader of a file converts quantities to them.
+a name states (``_Bps``, ``_bytes``, ``_s``); the reader of a file converts quantities to them. A
+parameter annotated as a frozen dataclass is a group: its fields are keys beside the others.
 
 pydantic is imported when a value is checked, not before: the engines never need it.
 
@@ -26,7 +27,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -178,28 +179,48 @@ def limit_in_words(limit: BaseMetadata) -> str:
     raise TypeError(f"{limit!r}: a limit that cannot be described")
 
 
+def _annotated(factory: Factory) -> dict[str, tuple[Any, ...]]:
+    """Return type and metadata of the annotated parameters, by name, in their own order."""
+    hints = typing.get_type_hints(factory, include_extras=True)
+    return {
+        name: typing.get_args(hints[name])
+        for name in inspect.signature(factory).parameters
+        if typing.get_origin(hints.get(name)) is Annotated
+    }
+
+
 @cache
 def parameters_of(factory: Factory) -> Mapping[str, Parameter]:
     """Return the parameters that a function or dataclass declares, by name, in its own order."""
-    hints = typing.get_type_hints(factory, include_extras=True)
-    found = {}
-    for name, given in inspect.signature(factory).parameters.items():
-        if typing.get_origin(hints.get(name)) is not Annotated:
+    signature = inspect.signature(factory).parameters
+    declared: dict[str, Parameter] = {}
+    for name, (kind, *metadata) in _annotated(factory).items():
+        if isinstance(kind, type) and is_dataclass(kind):
+            declared.update(parameters_of(kind))
             continue
-        kind, *metadata = typing.get_args(hints[name])
         kinds = tuple(k for k in _either(kind) if k in _PLAIN or _is_list(k))
-        found[name] = Parameter(
+        declared[name] = Parameter(
             name=name,
             kind=typing.Union[kinds],  # noqa: UP007 - of a tuple
-            default=given.default,
+            default=signature[name].default,
             description=next(m for m in metadata if isinstance(m, str)),
             limits=tuple(m for m in metadata if isinstance(m, BaseMetadata)),
-            words=tuple(*(m.words for m in metadata if isinstance(m, OneOf))),
+            words=tuple(word for m in metadata if isinstance(m, OneOf) for word in m.words),
             names_file=NamesFile in metadata,
             optional=type(None) in _either(kind),
             notes=tuple(m for m in metadata if isinstance(m, (ReadIf, Example, NamesIn))),
         )
-    return types.MappingProxyType(found)
+    return types.MappingProxyType(declared)
+
+
+def call(factory: Factory, values: Mapping[str, Any]) -> Any:
+    """Call a function with parameters by name, those of a group as one value of its dataclass."""
+    arguments = dict(values)
+    for name, (kind, *_) in _annotated(factory).items():
+        if isinstance(kind, type) and is_dataclass(kind):
+            own = [key for key in parameters_of(kind) if key in arguments]
+            arguments[name] = kind(**{key: arguments.pop(key) for key in own})
+    return factory(**arguments)
 
 
 def documented(cls: Documented) -> Documented:

@@ -255,22 +255,42 @@ def nodes_named(topology: Topology, names: Sequence[str]) -> LongArray:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class Ports:
+    """Ports of the nodes, all ports of a node side by side."""
+
+    router: np.ndarray
+    """(n_nodes * rails,) int. Router index of each."""
+    bandwidth_Bps: np.ndarray | int
+    latency_s: np.ndarray | float
+    """bandwidth_Bps, latency_s: (n_nodes * rails,) or scalar. Of the links to and from it."""
+    rails: int = 1
+    """Ports of every node."""
+
+
+@dataclass(frozen=True, eq=False)
+class RouterLinks:
+    """Directed links between routers."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    """src, dst: (m,) int. Router indices."""
+    kind: np.ndarray
+    """(m,) int. Index into ``kinds``."""
+    kinds: tuple[str, ...]
+    bandwidth_Bps: np.ndarray | int
+    latency_s: np.ndarray | float
+    """bandwidth_Bps, latency_s: (m,) or scalar."""
+
+
 def build_topology(
     *,
     family: str,
     name: str,
     shape: object,
-    port_router: np.ndarray,
     n_routers: int,
-    router_src: np.ndarray,
-    router_dst: np.ndarray,
-    router_kind: np.ndarray,
-    router_kinds: tuple[str, ...],
-    router_bandwidth_Bps: np.ndarray | int,
-    router_latency_s: np.ndarray | float,
-    node_bandwidth_Bps: np.ndarray | int,
-    node_latency_s: np.ndarray | float,
-    rails: int = 1,
+    ports: Ports,
+    links: RouterLinks,
     node_names: Sequence[str] = (),
     scale_up: np.ndarray | None = None,
     nic_rail: np.ndarray | None = None,
@@ -280,70 +300,39 @@ def build_topology(
 
     Parameters
     ----------
-    port_router : (n_nodes * rails,) int
-        Router index of each port, all ports of a node side by side.
-    router_src, router_dst : (m,) int
-        Router indices of the directed router-to-router links.
-    router_kind : (m,) int
-        Index into ``router_kinds``.
-    router_bandwidth_Bps, router_latency_s : (m,) or scalar
-    node_bandwidth_Bps : (n_nodes * rails,) or scalar
-    node_latency_s : (n_nodes * rails,) or scalar
-        Of each port's injection and ejection link.
-    rails : int
-        Ports of every node.
     node_names : sequence of str
         Of every node, each another; or empty.
-    scale_up, nic_rail : (n_nodes,) int32, optional
-        See `Topology`; with at least two ports a node, exactly two for ``nic_rail``.
-    islands : (n_nodes,) int32, optional
-        See `Topology`.
+    scale_up, nic_rail, islands : (n_nodes,) int32, optional
+        See `Topology`; ``scale_up`` needs at least two ports a node, ``nic_rail`` exactly two.
     """
-    port_router = np.asarray(port_router, dtype=np.int32)
-    n, m = len(port_router), len(router_src)
+    port_router = np.asarray(ports.router, dtype=np.int32)
+    n, rails = len(port_router), ports.rails
     if n < 1:
         raise NetcosimError(f"{name}: a topology needs at least 1 node, got {n}")
     if rails < 1 or n % rails:
         raise NetcosimError(f"{name}: {n} ports cannot be {shown(rails)} rails of whole nodes")
     _check_names(name, node_names, n // rails)
-    for what, index, top in (
-        ("port_router", port_router, n_routers),
-        ("router_src", np.asarray(router_src), n_routers),
-        ("router_dst", np.asarray(router_dst), n_routers),
-        ("router_kind", np.asarray(router_kind), max(1, len(router_kinds))),
-    ):
-        if len(index) and (index.min() < 0 or index.max() >= top):
-            raise NetcosimError(f"{name}: {what} has an index outside 0..{top - 1}")
-    bandwidth = np.empty(2 * n + m, dtype=np.int64)
-    latency = np.empty(2 * n + m, dtype=np.float64)
-    bandwidth[: 2 * n].reshape(2, n)[:] = node_bandwidth_Bps
-    latency[: 2 * n].reshape(2, n)[:] = node_latency_s
-    fastest = np.max(router_bandwidth_Bps, initial=0.0)
-    if not fastest < 2**63:
-        raise NetcosimError(f"{name}: link bandwidth {fastest:g} bytes/s cannot be counted")
-    bandwidth[2 * n :] = np.rint(router_bandwidth_Bps).astype(np.int64)
-    latency[2 * n :] = router_latency_s
-    if bandwidth.min() < 1:
-        raise NetcosimError(
-            f"{name}: link bandwidth {int(bandwidth.min())} bytes/s; it must be at least 1"
-        )
-    if not np.all(np.isfinite(latency)) or latency.min() < 0:
-        raise NetcosimError(f"{name}: link latency {latency.min()} s; it must be >= 0")
-    ports, routers = np.arange(n, dtype=np.int32), n + port_router
-    kinds = ("injection", "ejection", *router_kinds)
-    kind = np.concatenate([np.zeros(n), np.ones(n), 2 + np.asarray(router_kind)]).astype(np.int8)
+    _check_indices(name, n_routers, ports, links)
+    bandwidth, latency = _speeds(name, ports, links)
+    numbers, routers = np.arange(n, dtype=np.int32), n + port_router
+    kinds = ("injection", "ejection", *links.kinds)
+    kind = np.concatenate([np.zeros(n), np.ones(n), 2 + np.asarray(links.kind)]).astype(np.int8)
     if scale_up is not None:
         kind[:n:rails], kind[n : 2 * n : rails] = len(kinds), len(kinds) + 1
         kinds = (*kinds, "scale-up-injection", "scale-up-ejection")
-    topology = Topology(
+    src = np.concatenate([numbers, routers, n + np.asarray(links.src)]).astype(np.int32)
+    dst = np.concatenate([routers, numbers, n + np.asarray(links.dst)]).astype(np.int32)
+    for array in (port_router, src, dst, bandwidth, latency, kind):
+        array.flags.writeable = False
+    return Topology(
         family=family,
         name=name,
         shape=shape,
         n_nodes=n // rails,
         n_routers=n_routers,
         port_router=port_router,
-        link_src=np.concatenate([ports, routers, n + np.asarray(router_src)]).astype(np.int32),
-        link_dst=np.concatenate([routers, ports, n + np.asarray(router_dst)]).astype(np.int32),
+        link_src=src,
+        link_dst=dst,
         link_bandwidth_Bps=bandwidth,
         link_latency_s=latency,
         link_kind=kind,
@@ -354,13 +343,36 @@ def build_topology(
         nic_rail=nic_rail,
         islands=islands,
     )
-    for array in (
-        port_router,
-        bandwidth,
-        latency,
-        topology.link_src,
-        topology.link_dst,
-        topology.link_kind,
+
+
+def _check_indices(name: str, n_routers: int, ports: Ports, links: RouterLinks) -> None:
+    """Raise NetcosimError for an index of a router or link kind that does not exist."""
+    for what, index, top in (
+        ("ports.router", ports.router, n_routers),
+        ("links.src", links.src, n_routers),
+        ("links.dst", links.dst, n_routers),
+        ("links.kind", links.kind, max(1, len(links.kinds))),
     ):
-        array.flags.writeable = False
-    return topology
+        if len(index) and (np.min(index) < 0 or np.max(index) >= top):
+            raise NetcosimError(f"{name}: {what} has an index outside 0..{top - 1}")
+
+
+def _speeds(name: str, ports: Ports, links: RouterLinks) -> tuple[LongArray, FloatArray]:
+    """Return bandwidth and latency of all links in the standard order, checked."""
+    n, m = len(ports.router), len(links.src)
+    bandwidth = np.empty(2 * n + m, dtype=np.int64)
+    latency = np.empty(2 * n + m, dtype=np.float64)
+    bandwidth[: 2 * n].reshape(2, n)[:] = ports.bandwidth_Bps
+    latency[: 2 * n].reshape(2, n)[:] = ports.latency_s
+    fastest = np.max(links.bandwidth_Bps, initial=0.0)
+    if not fastest < 2**63:
+        raise NetcosimError(f"{name}: link bandwidth {fastest:g} bytes/s cannot be counted")
+    bandwidth[2 * n :] = np.rint(links.bandwidth_Bps).astype(np.int64)
+    latency[2 * n :] = links.latency_s
+    if bandwidth.min() < 1:
+        raise NetcosimError(
+            f"{name}: link bandwidth {int(bandwidth.min())} bytes/s; it must be at least 1"
+        )
+    if not np.all(np.isfinite(latency)) or latency.min() < 0:
+        raise NetcosimError(f"{name}: link latency {latency.min()} s; it must be >= 0")
+    return bandwidth, latency

@@ -260,22 +260,8 @@ def combine(
     rank_nodes : sequence of (program.n_ranks,) int
     start_s : sequence of float, optional
         Start of each group; all zero if left out.
-    group_key : sequence of int, optional
-        See `Traffic`; below 2^63.
-    group_priority : sequence of int, optional
+    group_key, group_priority, group_loops : sequence, optional
         See `Traffic`.
-    group_loops : sequence of bool, optional
-        See `Traffic`.
-
-    Returns
-    -------
-    Traffic
-        What `simulate_packets` takes.
-
-    Raises
-    ------
-    NetcosimError
-        Lengths that do not agree.
 
     Examples
     --------
@@ -288,6 +274,29 @@ def combine(
     >>> traffic.n_groups, traffic.rank_node.tolist()
     (2, [0, 4, 1, 5])
     """
+    _check_groups(programs, rank_nodes)
+    n, keys, priorities = len(programs), None, None
+    starts = np.zeros(n) if start_s is None else start_s
+    starts = need_array("combine", "start_s", starts, n, high=1e300, real=True).astype(float)
+    if group_key is not None:
+        keys = need_array("combine", "group_key", group_key, n, low=-(2**63), high=2**63)
+        keys = keys.astype(np.int64)
+    if group_priority is not None:
+        priorities = need_array("combine", "group_priority", group_priority, n, high=PRIORITIES - 1)
+        priorities = priorities.astype(np.int64)
+    return Traffic(
+        program=_joined(programs),
+        rank_node=np.concatenate(list(rank_nodes)).astype(np.int32),
+        rank_group=np.repeat(np.arange(n, dtype=np.int32), [p.n_ranks for p in programs]),
+        start_s=starts,
+        group_key=keys,
+        group_priority=priorities,
+        group_loops=None if group_loops is None else np.array(group_loops, dtype=np.bool_),
+    )
+
+
+def _check_groups(programs: Sequence[Program], rank_nodes: Sequence[np.ndarray]) -> None:
+    """Raise NetcosimError unless each program has a node for each rank."""
     need_kinds("combine", {"programs": (programs, Sequence)})
     need_kinds("combine", {"rank_nodes": (rank_nodes, (Sequence, np.ndarray))})
     for number, program in enumerate(programs):
@@ -298,6 +307,10 @@ def combine(
         placed = need_array(f"group {g}", "rank_nodes", nodes)
         if p.n_ranks != len(placed):
             raise NetcosimError(f"group {g}: {p.n_ranks} ranks but {len(placed)} rank nodes")
+
+
+def _joined(programs: Sequence[Program]) -> Program:
+    """Return one program of all ranks, those of the first program first."""
     rank0 = np.cumsum([0] + [p.n_ranks for p in programs])
     stream0 = np.cumsum([0] + [p.n_streams for p in programs])
     step0 = np.cumsum([0] + [p.n_steps for p in programs])
@@ -313,7 +326,7 @@ def combine(
         given = zip(programs, one_each, strict=True)
         streams = ptr([x if p.stream_ptr is None else p.stream_ptr for p, x in given], stream0)
     kinds = tuple(dict.fromkeys(kind for p in programs for kind in p.kinds))
-    program = Program(
+    return Program(
         n_ranks=int(rank0[-1]),
         step_ptr=ptr([p.step_ptr for p in programs], step0),
         compute_s=_joined_times([p.compute_s for p in programs]),
@@ -331,24 +344,4 @@ def combine(
         step_kind=np.concatenate([_renumbered(p, kinds) for p in programs]) if kinds else None,
         step_waits_sends=_joined_steps(programs, "step_waits_sends", np.bool_),
         step_start_s=_joined_steps(programs, "step_start_s", np.float64),
-    )
-    n, keys, priorities = len(programs), None, None
-    starts = np.zeros(n) if start_s is None else start_s
-    starts = need_array("combine", "start_s", starts, n, high=1e300, real=True).astype(float)
-    if group_key is not None:
-        keys = need_array("combine", "group_key", group_key, n, low=-(2**63), high=2**63)
-        keys = keys.astype(np.int64)
-    if group_priority is not None:
-        priorities = need_array("combine", "group_priority", group_priority, n, high=PRIORITIES - 1)
-        priorities = priorities.astype(np.int64)
-    return Traffic(
-        program=program,
-        rank_node=np.concatenate(list(rank_nodes)).astype(np.int32),
-        rank_group=np.repeat(np.arange(len(programs)), [p.n_ranks for p in programs]).astype(
-            np.int32
-        ),
-        start_s=starts,
-        group_key=keys,
-        group_priority=priorities,
-        group_loops=None if group_loops is None else np.array(group_loops, dtype=np.bool_),
     )

@@ -130,12 +130,10 @@ def _parse(text: str, name: str) -> list[list[Op]]:
         num_ranks 2 rank 0 { l1: calc 100; l2: send 8b to 1 tag 3; l2 requires l1 } rank 1 { l1:
         recv 8b from 0 tag 3; l2: calc 50; l2 requires l1 }
 
-    One statement a line, or several parted by semicolons; ``//``, ``#`` and ``/* */`` comments.
-    A ``calc`` is in nanoseconds. A message of 0 bytes is sent as 1 byte. The k-th
-    send of a rank to another with some tag meets that rank's k-th receive of them.
-    Calculations that could run in any order run in the order of the text on each processor
-    (``cpu``). A send is complete when it is posted; the network's rail policy chooses its port, not
-    ``nic``. ``name`` precedes the line number in errors.
+    A ``calc`` is in nanoseconds. A message of 0 bytes is sent as 1 byte. The k-th send of a rank to
+    another with some tag meets that rank's k-th receive of them. Calculations that could run in any
+    order run in the order of the text on each ``cpu``. A send is complete when it is posted; the
+    network's rail policy chooses its port, not ``nic``.
     """
     need_memory(f"{name}: a text of {len(text):,} characters", len(text) * TEXT_BYTES)
     ranks: list[list[Op] | None] | None = None
@@ -147,12 +145,7 @@ def _parse(text: str, name: str) -> list[list[Op]]:
     for number, statement in _statements(text):
         where = f"{name}:{number}"
         if ranks is None:
-            match = re.fullmatch(r"num_ranks\s+([0-9]+)", statement)
-            if not match or match.group(1).strip("0") == "":
-                raise NetcosimError(f"{where}: {statement!r}; 'num_ranks N' must come first")
-            n_ranks = need_whole(where, "num_ranks", match.group(1))
-            need_memory(f"{where}: num_ranks {shown(n_ranks)}", n_ranks * RANK_BYTES)
-            ranks = [None] * n_ranks
+            ranks = [None] * _n_ranks(statement, where)
         elif current is None:
             match = re.fullmatch(r"rank\s+([0-9]+)", statement)
             if not match:
@@ -185,6 +178,16 @@ def _parse(text: str, name: str) -> list[list[Op]]:
         what = "'num_ranks N' is missing" if ranks is None else f"rank {current} is not closed"
         raise NetcosimError(f"{name}:{max(number, 1)}: the text ends, but {what}")
     return [ops or [] for ops in ranks]
+
+
+def _n_ranks(statement: str, where: str) -> int:
+    """Return the number of ranks, with which a text begins."""
+    match = re.fullmatch(r"num_ranks\s+([0-9]+)", statement)
+    if not match or match.group(1).strip("0") == "":
+        raise NetcosimError(f"{where}: {statement!r}; 'num_ranks N' must come first")
+    n_ranks = need_whole(where, "num_ranks", match.group(1))
+    need_memory(f"{where}: num_ranks {shown(n_ranks)}", n_ranks * RANK_BYTES)
+    return n_ranks
 
 
 def _operation(statement: str, line: int, where: str, n_ranks: int) -> tuple[str | None, Op]:

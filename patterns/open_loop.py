@@ -119,37 +119,48 @@ def open_loop(
             f"open loop: rate_Bps = {rate_Bps}, duration_s = {duration_s}; both must be above 0"
         )
     need_name("open-loop process", process, PROCESSES)
-    there = (
+    destination_of = (
         named_destinations(destinations, n_ranks, rng, params)
         if isinstance(destinations, str)
         else destinations
     )
-    sends = rates > 0
-    gap_s = message_bytes / np.where(sends, rates, 1.0)
-    if process == "poisson":
-        # Given their number, the times of a Poisson process are independent and uniform.
-        count = rng.poisson(np.where(sends, duration_s / gap_s, 0.0))
-        src = np.repeat(np.arange(n_ranks, dtype=np.int64), count)
-        time = rng.uniform(0.0, duration_s, len(src))
-        time = time[np.lexsort((time, src))]
-    else:
-        phase = rng.uniform(0.0, gap_s)
-        count = np.maximum(0, np.ceil((duration_s - phase) / gap_s)).astype(np.int64) * sends
-        src = np.repeat(np.arange(n_ranks, dtype=np.int64), count)
-        time = phase[src] + (np.arange(len(src)) - (np.cumsum(count) - count)[src]) * gap_s[src]
+    count, src, time = _posts(process, rates, message_bytes, duration_s, rng)
     n_steps = (count + 1).astype(np.int64)
     first = np.cumsum(count) - count
     number = np.arange(len(src)) - first[src]
     gaps = np.where(number == 0, time, np.diff(time, prepend=0.0))
     compute_s = np.zeros(int(n_steps.sum()))
     compute_s[np.arange(len(src)) + src] = np.maximum(gaps, 0.0)  # one empty step a rank before
-    dst = np.asarray(there(src, rng), dtype=np.int64)
+    dst = np.asarray(destination_of(src, rng), dtype=np.int64)
     if dst.shape != src.shape or (len(dst) and (dst.min() < 0 or dst.max() >= n_ranks)):
         raise NetcosimError(
             f"open loop: destinations must be one rank of 0..{n_ranks - 1} a message"
         )
     messages = make_messages(src, number, dst, count[dst], message_bytes)
     return build_program(n_ranks, n_steps, messages, compute_s=compute_s, wait=False)
+
+
+def _posts(
+    process: str,
+    rates: NDArray[np.float64],
+    message_bytes: int,
+    duration_s: float,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the messages of each rank, and rank and time of each message, by rank, then time."""
+    ranks, sends = np.arange(len(rates), dtype=np.int64), rates > 0
+    gap_s = message_bytes / np.where(sends, rates, 1.0)
+    if process == "poisson":
+        # Given their number, the times of a Poisson process are independent and uniform.
+        count = rng.poisson(np.where(sends, duration_s / gap_s, 0.0))
+        src = np.repeat(ranks, count)
+        time = rng.uniform(0.0, duration_s, len(src))
+        return count, src, time[np.lexsort((time, src))]
+    phase = rng.uniform(0.0, gap_s)
+    count = np.maximum(0, np.ceil((duration_s - phase) / gap_s)).astype(np.int64) * sends
+    src = np.repeat(ranks, count)
+    number = np.arange(len(src)) - (np.cumsum(count) - count)[src]
+    return count, src, phase[src] + number * gap_s[src]
 
 
 def lone_messages(

@@ -71,17 +71,6 @@ def make_pattern(
     params : mapping, optional
         Extra parameters of the pattern; defaults for those left out.
 
-    Returns
-    -------
-    Program
-        Steps of messages between ranks.
-
-    Raises
-    ------
-    NetcosimError
-        Unknown pattern or parameter (the valid ones are listed), a value of the wrong
-        kind, a missing one, or what the pattern itself refuses.
-
     Examples
     --------
     >>> import netcosim as nc

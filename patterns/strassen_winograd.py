@@ -47,22 +47,9 @@ def strassen_winograd(
     happens 7 times on matrices of half the side. The multiplication inside the last groups of f
     ranks and all computing are left out.
 
-    Parameters
-    ----------
-    n_ranks : int
-        f * 7^k.
-    message_bytes : int
-        Bytes of a downward message of the first level, unless ``matrix_dim`` is given.
-    iterations : int
-        Multiplications.
-    bfs_steps : int
-        k; 0: as many as ``n_ranks`` has factors of 7.
-    matrix_dim : int
-        Side of the whole matrices, 8-byte values (Oltchik et al.: 32928, 21952, 9408); 0: sizes
-        come from ``message_bytes``.
-    first_groups : {"far", "near"}
-        Which ranks the first step brings together: far: those n/7 apart (its parts are
-        blocks of consecutive ranks); near: consecutive ones.
+    The first level's downward messages have ``message_bytes``, unless the side of the entire
+    matrices is given (Oltchik et al.: 32928, 21952, 9408; values of 8 bytes). The first step brings
+    together ranks n/7 apart ("far": its parts are blocks of consecutive ranks) or consecutive ones.
     """
     check_common(n_ranks, message_bytes, iterations)
     most = factors_of_seven(n_ranks)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Policy
 from netsim.errors import NetcosimError, need_name, warn_of_model
-from netsim.kinds import need_array
+from netsim.kinds import FUNCTION, NONE, RNG, need_array, need_kinds
 from netsim.plugin_entries import given_by
 from queuesim.backfilling.backfill import Backfill, Start, check_window
 from queuesim.compiled import choice
@@ -38,6 +38,38 @@ OVERRUNS: dict[str, str] = {
     "cut": "a job ends at its walltime, done or not, as real schedulers have it",
 }
 """What happens to a job that still has work at its requested walltime."""
+
+
+_KINDS: dict[str, Any] = {
+    "workload": Workload,
+    "policy": Policy,
+    "order": (str, Order),
+    "run_time_model": (RunTimeModel, NONE),
+    "rng": RNG,
+    "estimates": (EstimateModel, NONE),
+    "rules": Rules,
+    "progress": (FUNCTION, NONE),
+}
+
+
+class QueueOptions(TypedDict, total=False):
+    """Further options of a queue; `QueueSetup` has their defaults."""
+
+    window: int | None
+    """How many jobs behind the head a pass looks at; None, the textbooks' rule, for all."""
+    reservations: int | None
+    """How many of the first blocked jobs conservative backfilling reserves nodes for; None: all."""
+    overrun: str
+    """A key of `OVERRUNS`: what happens to a job past its walltime, under any run-time model.
+    `QueueResult.overran` has the jobs either way."""
+    bandwidth_Bps: NDArray[np.float64] | None
+    """(n,) float64. Link bandwidth each job needs, for policies that share links."""
+    estimates: EstimateModel | None
+    """Run times passed to the policy (`Request.end_s`); None for the requested ones."""
+    keep_placements: bool
+    """Keep every job's nodes and links, for snapshots and charts."""
+    progress: Callable[[int, int], None] | None
+    """``progress(jobs_done, jobs)``, about a thousand times."""
 
 
 @dataclass
@@ -84,6 +116,13 @@ class QueueSetup:
     repeats: int = 1
 
     def __post_init__(self) -> None:
+        need_kinds(
+            "simulate_queue", {name: (getattr(self, name), kind) for name, kind in _KINDS.items()}
+        )
+        if not isinstance(self.backfill, str):
+            from queuesim.decide import Decider
+
+            need_kinds("simulate_queue", {"backfill": (self.backfill, (str, Decider))})
         policy, rules = self.policy, self.rules
         workload = self.workload = rules.limited(self.workload)
         check_window(self.window)

@@ -18,8 +18,9 @@ from netsim.packet.model import (
 from netsim.routing.base import Hop, Routing, View
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.registry import make_routing
+from netsim.topologies.family import EqualLinks
 from netsim.topologies.torus import torus
-from netsim.topology import build_topology
+from netsim.topology import Ports, RouterLinks, build_topology
 from netsim.traffic import Traffic, combine
 
 ENGINES: dict[str, Callable[..., PacketResult]] = {
@@ -92,16 +93,18 @@ def line(
         family="graph",
         name="line",
         shape=None,
-        port_router=np.array(node_router),
         n_routers=m + 1,
-        router_src=np.concatenate([ahead, ahead + 1]),
-        router_dst=np.concatenate([ahead + 1, ahead]),
-        router_kind=np.zeros(2 * m, dtype=int),
-        router_kinds=("cable",),
-        router_bandwidth_Bps=np.array([10**12 // b for b in byte_ps] * 2),
-        router_latency_s=np.array([x * 1e-12 for x in latencies] * 2),
-        node_bandwidth_Bps=node_Bps,
-        node_latency_s=node_latency_ps * 1e-12,
+        ports=Ports(
+            router=np.array(node_router), bandwidth_Bps=node_Bps, latency_s=node_latency_ps * 1e-12
+        ),
+        links=RouterLinks(
+            src=np.concatenate([ahead, ahead + 1]),
+            dst=np.concatenate([ahead + 1, ahead]),
+            kind=np.zeros(2 * m, dtype=int),
+            kinds=("cable",),
+            bandwidth_Bps=np.array([10**12 // b for b in byte_ps] * 2),
+            latency_s=np.array([x * 1e-12 for x in latencies] * 2),
+        ),
     )
     return make_routing(topology, "shortest-path")
 
@@ -113,10 +116,12 @@ def one_way_ring(n: int) -> Routing:
     """
     topology = torus(
         [n],
-        node_bandwidth_Bps=GBPS,
-        link_bandwidth_Bps=GBPS,
-        node_latency_s=L * 1e-12,
-        link_latency_s=L * 1e-12,
+        links=EqualLinks(
+            node_bandwidth_Bps=GBPS,
+            link_bandwidth_Bps=GBPS,
+            node_latency_s=L * 1e-12,
+            link_latency_s=L * 1e-12,
+        ),
     )
     base = make_routing(topology, "dimension-order")
     clockwise = 2 * n + np.arange(n)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from alloc.policy import Placement, Policy, Request
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 from queuesim.result import QueueResult
 from workloads.job import Workload
 
@@ -34,16 +34,16 @@ def flat_machine(n_nodes: int) -> Topology:
         family="graph",
         name=f"flat-{n_nodes}",
         shape=None,
-        port_router=np.zeros(n_nodes, dtype=np.int32),
         n_routers=1,
-        router_src=none,
-        router_dst=none,
-        router_kind=none,
-        router_kinds=(),
-        router_bandwidth_Bps=1,
-        router_latency_s=0.0,
-        node_bandwidth_Bps=1,
-        node_latency_s=0.0,
+        ports=Ports(router=np.zeros(n_nodes, dtype=np.int32), bandwidth_Bps=1, latency_s=0.0),
+        links=RouterLinks(
+            src=none,
+            dst=none,
+            kind=none,
+            kinds=(),
+            bandwidth_Bps=1,
+            latency_s=0.0,
+        ),
     )
 
 

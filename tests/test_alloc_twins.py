@@ -15,7 +15,7 @@ from alloc.fattree.lc_s import SharedPlacement
 from alloc.isolation import usable_links
 from alloc.policy import Request
 from alloc.registry import make_policy
-from netsim.topologies.fattree import fat_tree, xgft
+from netsim.topologies.fattree import FatTreeLinks, fat_tree, xgft
 
 RADIX_8, RADIX_12 = fat_tree(8), fat_tree(12)
 TREES = {
@@ -26,7 +26,7 @@ TREES = {
     "one-leaf-pods": xgft(3, 1, 5),
     "two-level": fat_tree(8, levels=2),
     # small: what takes several things to go wrong happens often; two speeds of links
-    "small": xgft(3, 3, 6, level2_bandwidth_Bps=5 * 10**8),
+    "small": xgft(3, 3, 6, links=FatTreeLinks(level2_bandwidth_Bps=5 * 10**8)),
 }
 ISOLATING = ("ta", "laas", "laas-coded", "jigsaw", "lc")
 STATES = {

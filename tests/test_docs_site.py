@@ -125,7 +125,7 @@ def test_public_docstrings_say_all_that_goes_in_and_out(name: str) -> None:
     if thing in (netcosim.NetcosimError, netcosim.ModelWarning, *declared):
         return
     sections = parsed["Parameters"] + parsed["Attributes"]
-    said = {part.strip() for entry in sections for part in entry.name.split(",")}
+    said = {part.strip(" *") for entry in sections for part in entry.name.split(",")}
     signature = inspect.signature(thing)
     taken = {n for n in signature.parameters if n != "self"}
     assert taken - said == set()

@@ -21,7 +21,7 @@ from netsim.errors import NetcosimError
 from netsim.routing.base import Routing
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing, routings_for
-from netsim.topologies.dragonfly import ARRANGEMENTS
+from netsim.topologies.dragonfly import ARRANGEMENTS, GroupLinks
 from netsim.topologies.dragonfly_plus import dragonfly_plus, links_between
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
@@ -67,8 +67,8 @@ def test_wiring_is_that_of_the_closed_forms(
     for x, y in pairs:
         for copy in range(k):
             link = s.global_link(x, y, copy)
-            assert t.link_src[link] - t.n_nodes == s.spine_router(x, s.global_spine(x, y, copy))
-            assert t.link_dst[link] - t.n_nodes == s.spine_router(y, s.global_spine(y, x, copy))
+            assert t.link_src[link] - t.n_nodes == s.global_router(x, y, copy)
+            assert t.link_dst[link] - t.n_nodes == s.global_router(y, x, copy)
     assert Counter(t.node_router.tolist()) == {
         x * group + i: p for x in range(g) for i in range(leaves)
     }
@@ -252,9 +252,19 @@ def test_links_between_nodes_are_those_of_minimal_routes() -> None:
 
 def test_speeds_stand_on_their_links() -> None:
     t = dragonfly_plus(
-        1, 2, 2, 3, node_bandwidth_Bps=11, node_latency_s=0.1, local_bandwidth_Bps=12,
-        global_bandwidth_Bps=13, local_latency_s=0.2, global_latency_s=0.3,
-    )  # fmt: skip
+        1,
+        2,
+        2,
+        3,
+        links=GroupLinks(
+            node_bandwidth_Bps=11,
+            node_latency_s=0.1,
+            local_bandwidth_Bps=12,
+            global_bandwidth_Bps=13,
+            local_latency_s=0.2,
+            global_latency_s=0.3,
+        ),
+    )
     local = (12, 0.2)
     ends = {"injection": (11, 0.1), "ejection": (11, 0.1)}
     assert speeds(t) == {**ends, "up": local, "down": local, "global": (13, 0.3)}

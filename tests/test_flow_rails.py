@@ -18,7 +18,7 @@ from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 
 FAST = 10**11
 """Links between routers that limit nothing."""
@@ -26,8 +26,8 @@ FAST = 10**11
 
 def machine(rails: int):
     return dragonfly(
-        2, 4, 3, rails=rails, local_bandwidth_Bps=FAST, global_bandwidth_Bps=FAST
-    )  # fmt: skip
+        2, 4, 3, rails=rails, links=GroupLinks(local_bandwidth_Bps=FAST, global_bandwidth_Bps=FAST)
+    )
 
 
 def alone_s(routing, sent, nodes, packets: PacketConfig) -> float:

@@ -14,8 +14,9 @@ from netsim.flow.job_routes import JobRoutes
 from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
+from netsim.parameters import call
 from netsim.routing.registry import make_routing
-from netsim.topologies.gpu_cluster import gpu_cluster
+from netsim.topologies.gpu_cluster import Fabric, gpu_cluster
 from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.registry import make_pattern
@@ -27,7 +28,8 @@ PACKETS = PacketConfig(packet_bytes=4096, buffer_bytes=1 << 18, router_latency_s
 def small(**given: object) -> Topology:
     """Two pods of two nodes of four GPUs, spines between them."""
     params = {"nodes": 4, "gpus_per_node": 4, "nodes_per_leaf": 2, "spines": 2, **given}
-    return gpu_cluster(**params)  # type: ignore[arg-type]
+    machine: Topology = call(gpu_cluster, params)
+    return machine
 
 
 def kinds_used(t: Topology, src: int, dst: int) -> list[str]:
@@ -99,7 +101,7 @@ def test_scale_up_and_nic_messages_of_a_gpu_do_not_delay_each_other(planes):
 
 
 def test_each_rail_of_a_rail_fabric_has_an_all_to_all_at_the_rate_of_the_nics():
-    t = gpu_cluster(nodes=8, gpus_per_node=4, nodes_per_leaf=4)
+    t = gpu_cluster(nodes=8, gpus_per_node=4, fabric=Fabric(nodes_per_leaf=4))
     n, size = 8, 1 << 20
     rails = [np.arange(8) * 4 + rail for rail in range(4)]
     program = make_pattern("all-to-all", n, size, 1, np.random.default_rng(0))
@@ -150,7 +152,10 @@ def test_gpus_that_share_a_nic_have_their_part_and_planes_theirs():
 
 def test_oversubscription_divides_the_up_links():
     t = gpu_cluster(
-        nodes=32, nodes_per_leaf=8, nodes_per_pod=16, oversubscription=2, core_oversubscription=4
+        nodes=32,
+        fabric=Fabric(
+            nodes_per_leaf=8, nodes_per_pod=16, oversubscription=2, core_oversubscription=4
+        ),
     )
     assert t.shape.sizes == (32, 32, 2 * 4, 4 * 4)
     up = {kind: t.link_bandwidth_Bps[t.kind_mask(kind)].sum() for kind in t.kinds}
@@ -180,7 +185,7 @@ def test_oversubscription_divides_the_up_links():
 def test_up_links_are_rounded_up_and_last_segments_and_pods_may_be_smaller(params, sizes):
     """14 nodes of a GPU in segments of 2 and pods of 6: switches, leaves, spines, cores."""
     given = {"nodes": 14, "gpus_per_node": 1, "nodes_per_leaf": 2, "nodes_per_pod": 6}
-    t = gpu_cluster(**(given | {"fabric_bandwidth_Bps": NIC} | params))
+    t = call(gpu_cluster, given | {"fabric_bandwidth_Bps": NIC} | params)
     assert t.shape.sizes == sizes
     # every leaf and spine has its up-links, to the spines and cores of its own pod and position
     for level, (low, high) in enumerate((t.shape.leaf_links(), t.shape.spine_links())):

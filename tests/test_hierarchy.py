@@ -16,7 +16,7 @@ from netsim.hostlist import compress, expand, places_of
 from netsim.topologies.graph import graph
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import make_topology, preset
-from netsim.topology import Topology, build_topology, nodes_named
+from netsim.topology import Ports, RouterLinks, Topology, build_topology, nodes_named
 
 MACHINES = (*small_machines(), *(preset(n) for n in PRESETS if n not in ("juqueen", "sequoia")))
 
@@ -193,17 +193,17 @@ def named(names: tuple[str, ...]) -> Topology:
         family="graph",
         name="m",
         shape=None,
-        port_router=np.zeros(3),
         n_routers=1,
-        router_src=np.array([]),
-        router_dst=np.array([]),
-        router_kind=np.array([]),
-        router_kinds=(),
-        router_bandwidth_Bps=1,
-        router_latency_s=0.0,
-        node_bandwidth_Bps=1,
-        node_latency_s=0.0,
         node_names=names,
+        ports=Ports(router=np.zeros(3), bandwidth_Bps=1, latency_s=0.0),
+        links=RouterLinks(
+            src=np.array([]),
+            dst=np.array([]),
+            kind=np.array([]),
+            kinds=(),
+            bandwidth_Bps=1,
+            latency_s=0.0,
+        ),
     )
 
 

@@ -34,6 +34,7 @@ from netsim.errors import NetcosimError
 from netsim.packet.model import NetworkDeadlockError, ProgramStuckError
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.family import EqualLinks
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
@@ -303,10 +304,12 @@ def _two_routers(concentration: int) -> Topology:
         [2],
         wrap=False,
         concentration=concentration,
-        node_bandwidth_Bps=GBPS,
-        link_bandwidth_Bps=GBPS,
-        node_latency_s=L * 1e-12,
-        link_latency_s=L * 1e-12,
+        links=EqualLinks(
+            node_bandwidth_Bps=GBPS,
+            link_bandwidth_Bps=GBPS,
+            node_latency_s=L * 1e-12,
+            link_latency_s=L * 1e-12,
+        ),
     )
 
 

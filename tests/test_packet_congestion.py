@@ -25,7 +25,7 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.traffic import Traffic
 
@@ -263,7 +263,7 @@ def tree() -> Routing:
 def groups(routing: str) -> Routing:
     wires = {f"{kind}_bandwidth_Bps": BANDWIDTH_BPS for kind in ("node", "local", "global")}
     lengths = {"node_latency_s": 1e-8, "local_latency_s": 1e-8, "global_latency_s": 1e-7}
-    return make_routing(dragonfly(8, 8, 9, 2, **wires, **lengths), routing)
+    return make_routing(dragonfly(8, 8, 9, 2, links=GroupLinks(**wires, **lengths)), routing)
 
 
 def sized(pairs_of: Sequence[tuple[int, int, int]], n: int) -> Traffic:

@@ -12,7 +12,7 @@ from packet_cases import ENGINES, GBPS, L, R, config, flows, line
 from netsim.errors import ModelWarning
 from netsim.packet.credit import buffer_warning, credit_loops, warn_of_buffers
 from netsim.packet.model import PacketConfig
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 
 S = 1_000_000
 """Serialisation of a packet of 1000 bytes, ps."""
@@ -24,12 +24,14 @@ def test_round_trip_by_hand() -> None:
         2,
         2,
         3,
-        node_bandwidth_Bps=10**9,
-        local_bandwidth_Bps=10**9,
-        global_bandwidth_Bps=10**9,
-        node_latency_s=0.0,
-        local_latency_s=300e-9,
-        global_latency_s=5e-6,
+        links=GroupLinks(
+            node_bandwidth_Bps=10**9,
+            local_bandwidth_Bps=10**9,
+            global_bandwidth_Bps=10**9,
+            node_latency_s=0.0,
+            local_latency_s=300e-9,
+            global_latency_s=5e-6,
+        ),
     )
     settings = PacketConfig(
         packet_bytes=1000, header_bytes=24, buffer_bytes=4096, router_latency_s=100e-9

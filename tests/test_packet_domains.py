@@ -15,7 +15,7 @@ from netsim.packet.domains import make_domains, router_load, router_row
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
@@ -44,7 +44,7 @@ def test_every_router_is_in_one_domain_and_links_follow_their_ends(routing, n) -
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_a_dragonfly_is_cut_between_its_groups_where_their_wires_are_longer(n: int) -> None:
-    topology = dragonfly(2, 8, 33, local_latency_s=10e-9)
+    topology = dragonfly(2, 8, 33, links=GroupLinks(local_latency_s=10e-9))
     domains = make_domains(topology, even(topology), n)
     groups = domains.router.reshape(33, 8)
     assert np.all(groups == groups[:, :1])
@@ -127,10 +127,18 @@ def test_load_of_messages_of_all_sizes_is_that_of_their_packets() -> None:
 def test_domains_look_ahead_by_the_wires_that_join_them(router_s, more, ahead_ps) -> None:
     """Wires of 500 ns between groups; those in a group, of 10 ns, join no two domains."""
     topology = dragonfly(
-        1, 2, 4, node_latency_s=10e-9, local_latency_s=10e-9, global_latency_s=500e-9,
-        node_bandwidth_Bps=12_500_000_000, local_bandwidth_Bps=12_500_000_000,
-        global_bandwidth_Bps=12_500_000_000,
-    )  # fmt: skip
+        1,
+        2,
+        4,
+        links=GroupLinks(
+            node_latency_s=10e-9,
+            local_latency_s=10e-9,
+            global_latency_s=500e-9,
+            node_bandwidth_Bps=12_500_000_000,
+            local_bandwidth_Bps=12_500_000_000,
+            global_bandwidth_Bps=12_500_000_000,
+        ),
+    )
     routing = make_routing(topology, "minimal")
     pattern = make_pattern("all-to-all", 8, 1000, 1, np.random.default_rng(1))
     traffic = combine([pattern], [np.arange(8)])

@@ -31,9 +31,10 @@ from netsim.routing.deadlock import dependencies
 from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.kernels_dragonfly import MINIMAL
 from netsim.routing.registry import make_routing, routings_for
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.dragonfly_plus import dragonfly_plus
-from netsim.topologies.fattree import fat_tree, xgft
+from netsim.topologies.family import EqualLinks
+from netsim.topologies.fattree import FatTreeLinks, fat_tree, xgft
 from netsim.topologies.graph import graph
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
@@ -59,10 +60,12 @@ def topologies(draw: st.DrawFn) -> Topology:
             a,
             g,
             arrangement=draw(st.sampled_from(["absolute", "relative", "circulant"])),
-            node_bandwidth_Bps=node,
-            local_bandwidth_Bps=one,
-            global_bandwidth_Bps=two,
-            local_latency_s=latency_s,
+            links=GroupLinks(
+                node_bandwidth_Bps=node,
+                local_bandwidth_Bps=one,
+                global_bandwidth_Bps=two,
+                local_latency_s=latency_s,
+            ),
         )
     if family == "dragonfly-plus":
         p, leaves, spines, g, h = draw(
@@ -74,20 +77,27 @@ def topologies(draw: st.DrawFn) -> Topology:
             spines,
             g,
             h,
-            node_bandwidth_Bps=node,
-            local_bandwidth_Bps=one,
-            global_bandwidth_Bps=two,
-            local_latency_s=latency_s,
+            links=GroupLinks(
+                node_bandwidth_Bps=node,
+                local_bandwidth_Bps=one,
+                global_bandwidth_Bps=two,
+                local_latency_s=latency_s,
+            ),
         )
     if family == "fattree":
         sizes = draw(st.sampled_from([(2, 2, 4, 2, 2), (2, 3, 2, 2, 1), (3, 2, 2, 1, 2)]))
         return xgft(
-            *sizes, node_bandwidth_Bps=node, level1_bandwidth_Bps=one, level2_bandwidth_Bps=two
+            *sizes,
+            links=FatTreeLinks(
+                node_bandwidth_Bps=node, level1_bandwidth_Bps=one, level2_bandwidth_Bps=two
+            ),
         )
     if family == "torus":
         dims = draw(st.sampled_from([(4,), (5,), (2, 3), (4, 4), (3, 2, 2)]))
         wrap = draw(st.booleans())
-        return torus(dims, wrap=wrap, node_bandwidth_Bps=node, link_bandwidth_Bps=one)
+        return torus(
+            dims, wrap=wrap, links=EqualLinks(node_bandwidth_Bps=node, link_bandwidth_Bps=one)
+        )
     seed = draw(st.integers(0, 50))
     network = nx.connected_watts_strogatz_graph(7, 3, 0.5, seed=seed)
     for a_, b_ in network.edges:
@@ -266,7 +276,7 @@ BUSY = [
     (dragonfly(2, 4, 5), "minimal"),
     (dragonfly(2, 4, 5), "valiant"),
     (dragonfly(2, 4, 5), "ugal-l"),
-    (dragonfly(2, 4, 5, global_bandwidth_Bps=250_000_000), "ugal-g"),
+    (dragonfly(2, 4, 5, links=GroupLinks(global_bandwidth_Bps=250_000_000)), "ugal-g"),
     (dragonfly(2, 4, 3), "ugal-l"),
     (dragonfly(2, 4, 5), "par"),
     (dragonfly(2, 4, 5, h=2), "valiant-local"),
@@ -313,8 +323,10 @@ def test_agree_on_every_family_with_every_routing(routing, config):
 @pytest.mark.parametrize("weight", [None, 2])
 def test_agree_on_whatever_ugal_compares(name, compares, weight):
     """Links of three speeds, and credits that take long to come back."""
-    speeds = {"local_bandwidth_Bps": 3_300_000_000, "global_bandwidth_Bps": 250_000_000}
-    topology = dragonfly(2, 3, 4, 2, global_latency_s=2e-6, **speeds)
+    links = GroupLinks(
+        local_bandwidth_Bps=3_300_000_000, global_bandwidth_Bps=250_000_000, global_latency_s=2e-6
+    )
+    topology = dragonfly(2, 3, 4, 2, links=links)
     routing = make_routing(topology, name, {"ugal_compares": compares, "ugal_weight": weight})
     traffic = combine([_burst(topology.n_nodes, 3500, 3)], [np.arange(topology.n_nodes)])
     config = PacketConfig(packet_bytes=1000, buffer_bytes=3500)
@@ -327,7 +339,9 @@ def test_agree_on_whatever_ugal_compares(name, compares, weight):
 def test_agree_with_a_bias_in_picoseconds(name):
     """UGAL's bias of four packets changes the run, and one of a thousand changes it again: it is
     in picoseconds for both engines, though the fast one counts in ticks of 500,000."""
-    topology = dragonfly(2, 4, 5, node_latency_s=0, local_latency_s=0, global_latency_s=0)
+    topology = dragonfly(
+        2, 4, 5, links=GroupLinks(node_latency_s=0, local_latency_s=0, global_latency_s=0)
+    )
     config = PacketConfig(packet_bytes=1000, buffer_bytes=2500, router_latency_s=500e-9)
     program = _burst(topology.n_nodes, 3000, 3)
     traffic = combine([program], [np.arange(topology.n_nodes)])
@@ -343,7 +357,9 @@ def test_agree_with_a_bias_in_picoseconds(name):
 
 def test_agree_beyond_the_wheel():
     """Odd speeds make a tick of 1 ps, and a slow link waits beyond the wheel's reach."""
-    topology = dragonfly(2, 2, 3, node_bandwidth_Bps=999_999_937, global_bandwidth_Bps=7_000_003)
+    topology = dragonfly(
+        2, 2, 3, links=GroupLinks(node_bandwidth_Bps=999_999_937, global_bandwidth_Bps=7_000_003)
+    )
     routing = make_routing(topology, "ugal-l")
     traffic = combine([_burst(topology.n_nodes, 3001, 4)], [np.arange(topology.n_nodes)])
     config = PacketConfig(packet_bytes=2048, buffer_bytes=4096)

@@ -19,6 +19,7 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
+from netsim.topologies.family import EqualLinks
 from netsim.topologies.hyperx import hyperx
 from netsim.topologies.torus import torus
 from netsim.traffic import Traffic, combine
@@ -35,10 +36,12 @@ def two_routers(nodes: int) -> Routing:
     topology = hyperx(
         (2,),
         concentration=nodes,
-        node_bandwidth_Bps=10 * MB,
-        link_bandwidth_Bps=MB,
-        node_latency_s=0.0,
-        link_latency_s=0.0,
+        links=EqualLinks(
+            node_bandwidth_Bps=10 * MB,
+            link_bandwidth_Bps=MB,
+            node_latency_s=0.0,
+            link_latency_s=0.0,
+        ),
     )
     return make_routing(topology, "min-hop")
 
@@ -92,7 +95,7 @@ def test_a_port_sends_the_higher_priority_first(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_lower_priority_goes_on_where_the_higher_has_no_credit(engine):
     """The first job waits for a slow receiver; the second one's path shares only the first link."""
-    topology = torus([4], node_bandwidth_Bps=10 * MB, link_bandwidth_Bps=MB)
+    topology = torus([4], links=EqualLinks(node_bandwidth_Bps=10 * MB, link_bandwidth_Bps=MB))
     speed = topology.link_bandwidth_Bps.copy()
     speed[topology.n_ports + 1] = MB // 4  # ejection at node 1
     slow = replace(topology, link_bandwidth_Bps=speed)

@@ -18,7 +18,7 @@ from netsim.packet.model import RAIL_POLICIES, PacketConfig, PacketResult
 from netsim.packet.rails import first_rail, place_on_node
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
-from netsim.topology import build_topology
+from netsim.topology import Ports, RouterLinks, build_topology
 
 SHORT = 2 * L + R
 """Latency of a way over one router."""
@@ -34,17 +34,18 @@ def ring(
         family="graph",
         name="ring",
         shape=None,
-        port_router=np.array(port_router),
         n_routers=n_routers,
-        router_src=np.concatenate([here, there]),
-        router_dst=np.concatenate([there, here]),
-        router_kind=np.zeros(2 * len(here), dtype=int),
-        router_kinds=("cable",),
-        router_bandwidth_Bps=GBPS,
-        router_latency_s=L * 1e-12,
-        node_bandwidth_Bps=node_Bps,
-        node_latency_s=L * 1e-12,
-        rails=rails,
+        ports=Ports(
+            router=np.array(port_router), bandwidth_Bps=node_Bps, latency_s=L * 1e-12, rails=rails
+        ),
+        links=RouterLinks(
+            src=np.concatenate([here, there]),
+            dst=np.concatenate([there, here]),
+            kind=np.zeros(2 * len(here), dtype=int),
+            kinds=("cable",),
+            bandwidth_Bps=GBPS,
+            latency_s=L * 1e-12,
+        ),
     )
     return make_routing(topology, "shortest-path")
 

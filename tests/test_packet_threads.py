@@ -27,7 +27,7 @@ from netsim.packet.model import (
 )
 from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topologies.torus import torus
@@ -155,7 +155,9 @@ def test_pools_and_outboxes_grow_while_others_wait(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(build_domains, "grown_mail", grown_mail)
     monkeypatch.setattr(build_domains, "grown", grown)
     # wires so long that a window brings many packets, and buffers that hold them all
-    topology = dragonfly(2, 4, 5, h=2, global_latency_s=2e-4, local_latency_s=2e-4)
+    topology = dragonfly(
+        2, 4, 5, h=2, links=GroupLinks(global_latency_s=2e-4, local_latency_s=2e-4)
+    )
     case = replace(busy("minimal", topology, 30_000), config=PacketConfig(packet_bytes=100))
     one = outcome(case, 1)
     rooms.clear()
@@ -319,7 +321,7 @@ def test_what_cannot_be_split_runs_on_one_thread_and_says_why() -> None:
     machine = dragonfly(2, 4, 5)
     far, near = make_routing(machine, "ugal-g"), make_routing(machine, "ugal-l")
     throttled = PacketConfig(congestion_control="endpoint-pairs")
-    still = dragonfly(2, 4, 5, local_latency_s=0)
+    still = dragonfly(2, 4, 5, links=GroupLinks(local_latency_s=0))
     instant = PacketConfig(router_latency_s=0)
     for routing, packets, word in (
         (far, PacketConfig(), "ugal-g"),

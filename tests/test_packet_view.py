@@ -12,7 +12,7 @@ from experiments.validation.reference.packets import simulate_reference
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Hop, Routing, View
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 
 BYTE = 1000
 """Picoseconds that a byte takes at 1 GB/s."""
@@ -88,7 +88,7 @@ def test_ugal_leaves_a_link_once_its_used_credits_weigh_more(buffer_packets: int
 
     Both engines, to the packet.
     """
-    t = dragonfly(1, 1, 6, node_bandwidth_Bps=4 * 10**9, global_latency_s=5e-6)
+    t = dragonfly(1, 1, 6, links=GroupLinks(node_bandwidth_Bps=4 * 10**9, global_latency_s=5e-6))
     routing = make_routing(t, "ugal-l")
     stream = traffic([Step([Send(1, 40_000)])], [Step(need=1)])
     packets = config(buffer=1000 * buffer_packets)

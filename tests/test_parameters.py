@@ -7,7 +7,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +21,7 @@ from netcosim import catalogue
 from netcosim.catalogue import KINDS, reference
 from netcosim.config.reference import config_keys, config_page
 from netsim.errors import NetcosimError
-from netsim.parameters import NamesFile, OneOf, checked, parameters_of
+from netsim.parameters import NamesFile, OneOf, call, checked, parameters_of
 from netsim.routing.registry import ROUTINGS, routings_for
 from netsim.topologies.registry import FAMILIES
 from netsim.units import short_name
@@ -83,6 +83,32 @@ def test_mistakes_are_one_line(given: dict[str, object], told: str) -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     given = {"n": np.int64(3), "share": np.float64(0.25), "sides": np.array([2, 3])}
     assert checked("mix", mix, given) == {"n": 3, "share": 0.25, "sides": [2, 3]}
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A group of two parameters."""
+
+    length_m: Annotated[int, "metres", Ge(1)] = 2
+    price: Annotated[float, "of each", Ge(0)] = 1.5
+
+
+def network(
+    n: Annotated[int, "how many", Ge(1)], *, cable: Annotated[Cable, "alike"] = Cable()
+) -> tuple[int, Cable]:
+    """Something with a group of parameters."""
+    return n, cable
+
+
+def test_parameters_of_a_group_are_beside_the_others() -> None:
+    assert list(parameters_of(network)) == ["n", "length_m", "price"]
+    values = checked("network", network, {"length_m": 5, "n": 3})
+    assert call(network, values) == (3, Cable(length_m=5, price=1.5))
+    assert call(network, {"n": 1}) == (1, Cable())
+    with pytest.raises(NetcosimError, match="network: length_m = 0; it must be at least 1"):
+        checked("network", network, {"n": 1, "length_m": 0})
+    with pytest.raises(NetcosimError, match="unknown parameter of network 'cable'"):
+        checked("network", network, {"n": 1, "cable": 2})
 
 
 def test_everything_that_a_pattern_takes_is_declared() -> None:

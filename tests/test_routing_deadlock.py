@@ -11,7 +11,7 @@ from netsim.errors import NetcosimError
 from netsim.routing.base import Hop, Routing
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.torus import torus
 
 
@@ -28,7 +28,9 @@ def test_an_aries_group_needs_one_channel() -> None:
 @pytest.mark.parametrize("g", [1, 2, 4])
 def test_detours_inside_slow_groups_have_no_cycle(name: str, g: int) -> None:
     """In the order of all channels; on one channel they have a cycle."""
-    routing = make_routing(dragonfly(1, 4, g, local_bandwidth_Bps=5 * 10**8), name)
+    routing = make_routing(
+        dragonfly(1, 4, g, links=GroupLinks(local_bandwidth_Bps=5 * 10**8)), name
+    )
     assert find_cycle(routing) is None
     assert find_cycle(on_one_channel(routing)) is not None
 

@@ -18,7 +18,7 @@ from netsim.routing.kernels_common import draw
 from netsim.routing.kernels_random import packet_key
 from netsim.routing.registry import make_routing, routings_for
 from netsim.routing.tables import LinkView
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
@@ -144,8 +144,8 @@ def test_kernel_compares_as_the_reference(name: str, parameters: dict[str, objec
     links are slower than a node's packets detour, too."""
     rng = np.random.default_rng(1)
     for h, g, local_Bps in ((None, 5, 3 * 10**9), (3, 4, 3 * 10**9), (1, 2, 5 * 10**8)):
-        speeds = {"local_bandwidth_Bps": local_Bps, "global_bandwidth_Bps": 250_000_000}
-        t = dragonfly(1, 3, g, h, **speeds)
+        links = GroupLinks(local_bandwidth_Bps=local_Bps, global_bandwidth_Bps=250_000_000)
+        t = dragonfly(1, 3, g, h, links=links)
         routing = make_routing(t, name, parameters)
         walk_and_compare(routing, rng, 200)
 

@@ -12,7 +12,7 @@ from routing_machines import on_every_routing
 from netsim.errors import NetcosimError
 from netsim.routing.base import Hop, Routing, View
 from netsim.routing.registry import ROUTINGS, default_routing, make_routing, routings_for
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.hyperx import hyperx
 from netsim.topologies.torus import torus
@@ -317,7 +317,7 @@ def test_par_turns_at_the_router_of_a_full_global_link() -> None:
 def test_detours_inside_a_group(group: str) -> None:
     """By way of each other router, on channel 0 and then 1; directly where that has room."""
     a = 96 if group == "aries" else 6
-    t = dragonfly(1, a, 1, group=group, local_bandwidth_Bps=5 * 10**8)
+    t = dragonfly(1, a, 1, group=group, links=GroupLinks(local_bandwidth_Bps=5 * 10**8))
     s, src, dst = t.shape, 1, 4
     direct = s.local_link(0, src, s.local_step(src, dst))
     judges = [(name, Busy(direct)) for name in ("adaptive-local", *UGALS)]
@@ -339,7 +339,7 @@ def test_detours_inside_a_group(group: str) -> None:
 def test_ugal_detours_inside_a_group_where_its_links_are_slow(name: str) -> None:
     """Not where each pair of routers has a link as fast as a node's: no node needs two paths."""
     for local_Bps, detours in ((10**9, False), (10**9 - 1, True)):
-        t = dragonfly(1, 6, 1, local_bandwidth_Bps=local_Bps)
+        t = dragonfly(1, 6, 1, links=GroupLinks(local_bandwidth_Bps=local_Bps))
         direct = t.shape.local_link(0, 1, 4)
         ways = walks(make_routing(t, name), Busy(direct), 1, 4)
         assert (direct not in {hops[0].link for hops in ways}) == detours

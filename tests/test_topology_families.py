@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import networkx as nx
@@ -18,8 +19,9 @@ from netsim.errors import NetcosimError
 from netsim.parameters import parameters_of
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import ARRANGEMENTS, DragonflyShape, dragonfly
-from netsim.topologies.fattree import FatTreeShape, fat_tree, xgft
+from netsim.topologies.dragonfly import ARRANGEMENTS, DragonflyShape, GroupLinks, dragonfly
+from netsim.topologies.family import EqualLinks
+from netsim.topologies.fattree import FatTreeLinks, FatTreeShape, fat_tree, xgft
 from netsim.topologies.graph import graph, graph_file
 from netsim.topologies.hyperx import hypercube, hyperx
 from netsim.topologies.presets import PRESETS
@@ -141,7 +143,7 @@ def test_default_ports_give_one_link_a_pair() -> None:
 
 
 def test_aries_group() -> None:
-    t = dragonfly(4, 96, 2, 1, group="aries", local_bandwidth_Bps=1000)
+    t = dragonfly(4, 96, 2, 1, group="aries", links=GroupLinks(local_bandwidth_Bps=1000))
     s = t.shape
     assert s.local_degree == 15 + 5
     inside = nx.Graph([(x, y) for x, y in router_links(t) if x < 96 and y < 96])
@@ -234,7 +236,12 @@ def test_torus_length_two_and_factors() -> None:
     double = torus([2], double_links_for_two=True)
     assert len(router_links(double)) == 4
     assert [int(double.kind_mask(k).sum()) for k in ("d0+", "d0-")] == [2, 2]
-    t = torus([3, 3], bandwidth_factor=[1, 2.5], link_bandwidth_Bps=1000, concentration=2)
+    t = torus(
+        [3, 3],
+        bandwidth_factor=[1, 2.5],
+        concentration=2,
+        links=EqualLinks(link_bandwidth_Bps=1000),
+    )
     assert set(t.link_bandwidth_Bps[t.kind_mask("d0-")]) == {1000}
     assert set(t.link_bandwidth_Bps[t.kind_mask("d1+")]) == {2500}
     assert t.node_router.tolist() == [r for r in range(9) for _ in range(2)]
@@ -255,26 +262,19 @@ def speeds(t: Topology) -> dict[str, tuple[int, float]]:
 
 def test_bandwidths_and_latencies_stand_on_their_links() -> None:
     """Every family with values that all differ: each kind of link has its own."""
-    node = {"node_bandwidth_Bps": 11, "node_latency_s": 0.1}
     ends = {"injection": (11, 0.1), "ejection": (11, 0.1)}
-    fly = dragonfly(
-        1, 2, 3, local_bandwidth_Bps=12, global_bandwidth_Bps=13, local_latency_s=0.2,
-        global_latency_s=0.3, **node,
-    )  # fmt: skip
+    fly = dragonfly(1, 2, 3, links=GroupLinks(11, 0.1, 12, 0.2, 13, 0.3))
     assert speeds(fly) == {**ends, "local": (12, 0.2), "global": (13, 0.3)}
-    tree = xgft(
-        2, 2, 2, level1_bandwidth_Bps=12, level2_bandwidth_Bps=13, level1_latency_s=0.2,
-        level2_latency_s=0.3, **node,
-    )  # fmt: skip
+    tree = xgft(2, 2, 2, links=FatTreeLinks(11, 0.1, 12, 0.2, 13, 0.3))
     low, high = (12, 0.2), (13, 0.3)
     assert speeds(tree) == {**ends, "up1": low, "down1": low, "up2": high, "down2": high}
-    link = {"link_bandwidth_Bps": 12, "link_latency_s": 0.2}
+    links = EqualLinks(11, 0.1, 12, 0.2)
     for t in (
-        torus([3, 3], **node, **link),
-        torus([2, 3], wrap=False, **node, **link),
-        hyperx([3, 4], **node, **link),
-        hypercube(3, **node, **link),
-        slimfly(3, **node, **link),
+        torus([3, 3], links=links),
+        torus([2, 3], wrap=False, links=links),
+        hyperx([3, 4], links=links),
+        hypercube(3, links=links),
+        slimfly(3, links=links),
     ):
         wires = [kind for kind in t.kinds if kind not in ends]
         assert speeds(t) == {**ends, **dict.fromkeys(wires, (12, 0.2))}
@@ -283,7 +283,7 @@ def test_bandwidths_and_latencies_stand_on_their_links() -> None:
 
 
 def test_bandwidths_are_rounded_to_whole_bytes() -> None:
-    t = torus([3], bandwidth_factor=[0.9996], link_bandwidth_Bps=1000)
+    t = torus([3], bandwidth_factor=[0.9996], links=EqualLinks(link_bandwidth_Bps=1000))
     assert set(t.link_bandwidth_Bps[t.kind_mask("d0+")]) == {1000}
 
 
@@ -404,7 +404,11 @@ def test_every_parameter_of_a_machine_is_declared() -> None:
     """What a builder takes and does not declare, no config can say."""
     for family in FAMILIES.values():
         for builder in family.builders:
-            assert set(parameters_of(builder)) == set(inspect.signature(builder).parameters)
+            keys = set()
+            for name, parameter in inspect.signature(builder).parameters.items():
+                group = is_dataclass(parameter.default)
+                keys |= set(parameters_of(type(parameter.default))) if group else {name}
+            assert set(parameters_of(builder)) == keys
 
 
 def test_unknown_machine_lists_the_known() -> None:

@@ -13,10 +13,10 @@ from netsim.flow.maxmin import run_flows
 from netsim.flow.paths import flow_paths
 from netsim.routing.partition import partition_routing
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.fattree import fat_tree, xgft
 from netsim.topologies.registry import make_topology
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 
 
 def three_nodes(port_router: list[int], rails: int) -> Topology:
@@ -25,17 +25,16 @@ def three_nodes(port_router: list[int], rails: int) -> Topology:
         family="graph",
         name="row",
         shape=None,
-        port_router=np.array(port_router),
         n_routers=3,
-        router_src=np.array([0, 1, 1, 2]),
-        router_dst=np.array([1, 0, 2, 1]),
-        router_kind=np.zeros(4, dtype=int),
-        router_kinds=("cable",),
-        router_bandwidth_Bps=10**9,
-        router_latency_s=0.0,
-        node_bandwidth_Bps=10**9,
-        node_latency_s=0.0,
-        rails=rails,
+        ports=Ports(router=np.array(port_router), bandwidth_Bps=10**9, latency_s=0.0, rails=rails),
+        links=RouterLinks(
+            src=np.array([0, 1, 1, 2]),
+            dst=np.array([1, 0, 2, 1]),
+            kind=np.zeros(4, dtype=int),
+            kinds=("cable",),
+            bandwidth_Bps=10**9,
+            latency_s=0.0,
+        ),
     )
 
 
@@ -156,7 +155,14 @@ def test_a_flow_over_two_rails_takes_half_the_time():
         took = run_flows(paths, [1e9], t.link_bandwidth_Bps).finish_s
         # the cable between the two routers is the only one
         assert took.tolist() == pytest.approx([1.0])
-        t = dragonfly(p=1, a=4, g=1, rails=rails, local_bandwidth_Bps=10**10, rail_routers="same")
+        t = dragonfly(
+            p=1,
+            a=4,
+            g=1,
+            rails=rails,
+            rail_routers="same",
+            links=GroupLinks(local_bandwidth_Bps=10**10),
+        )
         paths = flow_paths(make_routing(t, "minimal"), [0], [3])
         took = run_flows(paths, [1e9], t.link_bandwidth_Bps).finish_s
         assert took.tolist() == pytest.approx([1.0 / rails])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from netsim.errors import NetcosimError, need_name
 from workloads.job import GPU, NODE, Workload, bare_jobs
 from workloads.registry import read_published
-from workloads.synthetic import job_count_error
+from workloads.synthetic import job_count_error, poisson_arrivals
 
 LONGEST_S = 2.0**21
 """The last point of the published run times; the first is at 1 s, each at twice the one before."""
@@ -76,9 +76,7 @@ def gpu_cluster_workload(
     ----------
     cluster : str
         A name of `GPU_CLUSTERS`.
-    rng : numpy.random.Generator
-        Draws sizes, run times, then arrivals, then requested times.
-    load, machine_nodes, requested_factor
+    rng, load, machine_nodes, requested_factor
         As in `workloads.synthetic.laas_workload`; the machine has nodes of this unit.
     size_unit : str
         "node" (entire nodes) or "gpu".
@@ -87,8 +85,6 @@ def gpu_cluster_workload(
     wrong = job_count_error(n_jobs)
     if wrong is not None:
         raise NetcosimError(f"synthetic workload: n_jobs = {wrong}")
-    if load is not None and (machine_nodes is None or not 0 < load <= 1000):
-        raise NetcosimError(f"synthetic workload: load = {load}; above 0 and at most 1000")
     published = GPU_CLUSTERS[cluster]
     gpus, jobs = np.array([size[:2] for size in published.sizes]).T
     which = rng.choice(len(gpus), n_jobs, p=jobs / jobs.sum())
@@ -104,10 +100,7 @@ def gpu_cluster_workload(
         parts, share = np.array(published.one_node).T
         drawn = rng.choice(parts.astype(np.int32), n_jobs, p=share / share.sum())
         nodes = np.where(which == 0, drawn, nodes)
-    submit_s = np.zeros(n_jobs)
-    if load is not None and machine_nodes is not None:
-        gap_s = float(np.mean(nodes * run_s)) / (load * machine_nodes)
-        submit_s = np.cumsum(rng.exponential(gap_s, n_jobs))
+    submit_s = poisson_arrivals(nodes * run_s, load, machine_nodes, rng)
     factor = (1.0, 1.0) if requested_factor is None else requested_factor
     if not 1 <= factor[0] <= factor[1] <= 1000:
         raise NetcosimError(

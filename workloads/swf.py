@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,48 +39,25 @@ def read_swf(
     name: str | None = None,
     bad_lines: str = "refuse",
 ) -> Workload:
-    """Read a log, plain or gzipped.
+    """Read a log, plain or gzipped, by submit time.
 
-    A sound line that cannot be used is left out and counted in ``Workload.dropped`` under
-    the first reason that holds, in the order: status, submit time, size, run time, too
-    large, too short, a job number of an earlier line (part of that job's run). Field 12 is the
-    user, field 13 the project; a job follows the one in field 17 and is submitted the time of
-    field 18 after its end. Requested times are kept as they are, even below the run time; a job
-    without one has no limit (inf).
-    ``Workload.notes`` states how many processors a node was taken to have, and how many jobs have
-    their size from the other field.
+    A sound line that cannot be used is left out and counted in ``Workload.dropped`` under the first
+    reason that holds. A job follows the one in field 17 and is submitted the time of field 18 after
+    its end. A job without a requested time has no limit (inf).
 
     Parameters
     ----------
-    path : str or Path
-    processors_per_node : int, optional
-        Nodes are processors over this, rounded up; 1 where the log counts nodes. What is
-        known of the log, else that in its header, if left out: `node_size`.
-    known_processors_per_node : int, optional
-        From `workloads.registry.LOGS`.
+    path, name
+        The name is the file's if left out.
+    processors_per_node, known_processors_per_node : int, optional
+        Nodes are processors over the first, rounded up; else over the second, which
+        `workloads.registry.LOGS` has; else over the number in the header.
     node_field : {"allocated", "requested"}
         Field 5 or field 8; a job that lacks the one (-1 or 0) takes the other.
-    statuses : collection of int, optional
-        Only jobs with one of these in field 11 (0 failed, 1 completed, 5 cancelled).
-    max_nodes : int, optional
-        Larger jobs are left out.
-    min_run_time_s : float, optional
-        Shorter jobs are left out.
-    name : str, optional
-        The file's name if left out.
+    statuses, max_nodes, min_run_time_s : optional
+        Other jobs are left out. A status is in field 11 (0 failed, 1 completed, 5 cancelled).
     bad_lines : {"refuse", "drop"}
         Broken lines are an error, or left out and counted.
-
-    Returns
-    -------
-    Workload
-        Sorted by submit time.
-
-    Raises
-    ------
-    NetcosimError
-        A file that cannot be read, a broken line (named ``file:line``), a log in which no job can
-        be used, an unknown node field, a number of processors below 1, a number that is too large.
 
     Examples
     --------
@@ -97,17 +75,53 @@ def read_swf(
     size = node_size(header, given=processors_per_node, known=known_processors_per_node)
     dropped: dict[str, int] = {}
     rows = parse_rows(lines, path, None if bad_lines == "refuse" else dropped)
-    submit_s, run_s = rows[:, 1], rows[:, 3]
     procs, from_other = _sizes(rows, node_field)
     nodes = np.ceil(procs / size.processors)
-    reasons: list[tuple[str, NDArray[np.bool_]]] = []
-    if statuses is not None:
-        listed = list(statuses) if isinstance(statuses, Collection) else statuses
-        statuses = need_array("read_swf", "statuses", listed, low=-(2**31)).tolist()
-        for value in np.unique(rows[:, 10]):
-            if value not in statuses:
-                reasons.append((f"status {value:.0f} is not selected", rows[:, 10] == value))
-    reasons.append(("no submit time", submit_s < 0))
+    keep = _usable(rows, _reasons(rows, nodes, statuses, max_nodes, min_run_time_s), dropped)
+    if not keep.any():
+        why = "; ".join(f"{count} with {reason}" for reason, count in dropped.items())
+        raise NetcosimError(f"{path}: no job can be used ({why or 'the log has no job lines'})")
+    doubts = *size_doubts(size, header, procs[keep]), *_size_notes(from_other[keep], node_field)
+    jobs = _workload(Path(path).name if name is None else name, header, rows[keep], nodes[keep])
+    return replace(jobs, dropped=dropped, notes=(size.note, *doubts, *jobs.notes))
+
+
+def _workload(
+    name: str, header: SwfHeader, rows: NDArray[np.float64], nodes: NDArray[np.float64]
+) -> Workload:
+    """Return the jobs of these lines by submit time, with notes on their times."""
+    order = np.argsort(rows[:, 1], kind="stable")
+    rows, nodes = rows[order], nodes[order]
+    walltime_s = limits_of(rows[:, 8])
+    wait = rows[:, 2]
+    details, following = _following(rows)
+    return Workload(
+        start_unix_s=header.unix_start_time,
+        name=name,
+        job_id=rows[:, 0].astype(np.int64),
+        submit_s=rows[:, 1].copy(),
+        run_time_s=rows[:, 3].copy(),
+        n_nodes=nodes.astype(np.int32),
+        requested_s=walltime_s,
+        user=np.maximum(rows[:, 11], -1).astype(np.int32),
+        project=np.maximum(rows[:, 12], -1).astype(np.int32),
+        wait_s=np.where(wait < 0, np.nan, wait),
+        details=details,
+        notes=(*following, *limit_notes(walltime_s), *_notes(wait < 0, rows[:, 1])),
+    )
+
+
+def _reasons(
+    rows: NDArray[np.float64],
+    nodes: NDArray[np.float64],
+    statuses: Collection[int] | None,
+    max_nodes: int | None,
+    min_run_time_s: float | None,
+) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Return the reasons for leaving jobs out, and the jobs that each holds for."""
+    run_s = rows[:, 3]
+    reasons = _statuses_left_out(rows, statuses)
+    reasons.append(("no submit time", rows[:, 1] < 0))
     reasons.append(("no size in field 5 or 8", nodes < 1))
     reasons.append(("run time missing or 0", run_s <= 0))
     if max_nodes is not None:
@@ -116,49 +130,46 @@ def read_swf(
     if min_run_time_s is not None:
         need_real("read_swf", "min_run_time_s", min_run_time_s, 0)
         reasons.append((f"run time below {min_run_time_s:g} s", run_s < min_run_time_s))
-    keep = np.ones(len(rows), dtype=np.bool_)
+    return reasons
+
+
+def _statuses_left_out(
+    rows: NDArray[np.float64], statuses: Collection[int] | None
+) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Return a reason for each status in the log that is not selected, and its jobs."""
+    if statuses is None:
+        return []
+    listed = list(statuses) if isinstance(statuses, Collection) else statuses
+    selected = need_array("read_swf", "statuses", listed, low=-(2**31)).tolist()
+    return [
+        (f"status {value:.0f} is not selected", rows[:, 10] == value)
+        for value in np.unique(rows[:, 10])
+        if value not in selected
+    ]
+
+
+def _usable(
+    rows: NDArray[np.float64],
+    reasons: list[tuple[str, NDArray[np.bool_]]],
+    dropped: dict[str, int],
+) -> NDArray[np.bool_]:
+    """Return which jobs are used, and count the others by the first reason that holds.
+
+    A job number of an earlier line is the last reason: such a line is part of that job's run.
+    """
+    usable = np.ones(len(rows), dtype=np.bool_)
     for reason, mask in reasons:
-        count = int(np.count_nonzero(keep & mask))
+        count = int(np.count_nonzero(usable & mask))
         if count:
             dropped[reason] = count
-        keep &= ~mask
-    kept = np.flatnonzero(keep)
-    again = np.delete(kept, np.unique(rows[kept, 0], return_index=True)[1])
+        usable &= ~mask
+    left = np.flatnonzero(usable)
+    again = np.delete(left, np.unique(rows[left, 0], return_index=True)[1])
     again = again[rows[again, 0] > 0]
     if len(again):
         dropped["job number of an earlier line"] = len(again)
-        keep[again] = False
-    if not keep.any():
-        why = "; ".join(f"{count} with {reason}" for reason, count in dropped.items())
-        raise NetcosimError(f"{path}: no job can be used ({why or 'the log has no job lines'})")
-    used = rows[keep]
-    order = np.argsort(used[:, 1], kind="stable")
-    used, nodes = used[order], nodes[keep][order]
-    walltime_s = limits_of(used[:, 8])
-    wait = used[:, 2]
-    details, following = _following(used)
-    return Workload(
-        start_unix_s=header.unix_start_time,
-        name=Path(path).name if name is None else name,
-        job_id=used[:, 0].astype(np.int64),
-        submit_s=used[:, 1].copy(),
-        run_time_s=used[:, 3].copy(),
-        n_nodes=nodes.astype(np.int32),
-        requested_s=walltime_s,
-        user=np.maximum(used[:, 11], -1).astype(np.int32),
-        project=np.maximum(used[:, 12], -1).astype(np.int32),
-        wait_s=np.where(wait < 0, np.nan, wait),
-        dropped=dropped,
-        details=details,
-        notes=(
-            size.note,
-            *following,
-            *size_doubts(size, header, procs[keep]),
-            *_size_notes(from_other[keep], node_field),
-            *limit_notes(walltime_s),
-            *_notes(wait < 0, used[:, 1]),
-        ),
-    )
+        usable[again] = False
+    return usable
 
 
 def _following(rows: NDArray[np.float64]) -> tuple[JobDetails, tuple[str, ...]]:

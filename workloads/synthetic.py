@@ -54,44 +54,25 @@ def laas_workload(
     machine_nodes: int | None = None,
     requested_factor: tuple[float, float] | None = None,
 ) -> Workload:
-    """Return the generator of the LaaS paper, whose streams Jigsaw calls Synth-16, -22 and -28.
+    """Generate jobs as the LaaS paper does, whose streams Jigsaw calls Synth-16, -22 and -28.
 
     Sizes are exponential with mean ``mean_nodes``; a draw of 1 or less is replaced by the mean,
-    then the fraction is cut off. Run times are uniform in ``run_time_range_s``, cut to whole
-    seconds. The sizes of one generator state scale with the mean, as in the original files.
+    then the fraction is cut off. Run times are uniform in the range, in whole seconds.
 
     Parameters
     ----------
-    n_jobs : int
-    mean_nodes : float
-        At least 1. Jigsaw: 16, 22 and 28 with 10,000 jobs.
-    rng : numpy.random.Generator
-        Draws sizes, run times, then arrivals, then requested times.
+    n_jobs, mean_nodes, rng
+        The generator draws sizes, run times, then arrivals, then requested times.
     sizes : sequence of int
         Draw sizes from these instead, each half as often as the one before.
-    run_time_range_s : (low, high)
-        At least 1 second.
-    median_run_time_s : float, optional
-        Draw log-normal run times around this median, with a deviation of 1 in the logarithm,
+    run_time_range_s, median_run_time_s
+        With a median, draw log-normal run times around it, with a deviation of 1 in the logarithm,
         and bring them into the range.
-    load : float, optional
-        Poisson arrivals such that the jobs request this fraction of ``machine_nodes`` over time:
-        the mean gap is mean(nodes * run time) / (load * machine_nodes). All arrive at 0
-        if left out.
-    machine_nodes : int, optional
-        Needed with ``load``.
+    load, machine_nodes : optional
+        Poisson arrivals such that the jobs request this fraction of the nodes over time: the mean
+        gap is mean(nodes * run time) / (load * machine_nodes). All arrive at 0 without.
     requested_factor : (low, high), optional
-        Requested time = run time times a uniform factor, at least 1. The run time
-        itself if left out.
-
-    Returns
-    -------
-    Workload
-
-    Raises
-    ------
-    NetcosimError
-        A parameter outside these bounds.
+        Requested time = run time times a uniform factor; the run time itself if left out.
 
     Examples
     --------
@@ -101,12 +82,32 @@ def laas_workload(
     >>> len(jobs), float(jobs.n_nodes.mean()), int(jobs.n_nodes.max())
     (1000, 16.589, 134)
     """
-    need_kinds("laas_workload", {"rng": (rng, RNG)})
+    where = "laas_workload"
+    need_kinds(where, {"rng": (rng, RNG)})
+    low, high = need_array(where, "run_time_range_s", run_time_range_s, 2, high=1e300, real=True)
+    _check_sizes(n_jobs, mean_nodes)
+    sizes = need_array(where, "sizes", sizes, low=1, high=MAX_MEAN_NODES).tolist()
+    _check_times(low, high, median_run_time_s, requested_factor)
+    nodes = _sizes(n_jobs, mean_nodes, sizes, rng)
+    if median_run_time_s is None:
+        run_s = np.floor(rng.uniform(low, high, n_jobs))
+    else:
+        run_s = np.clip(rng.lognormal(np.log(median_run_time_s), 1.0, n_jobs), low, high)
+    submit_s = poisson_arrivals(nodes * run_s, load, machine_nodes, rng)
+    factors = 1.0 if requested_factor is None else rng.uniform(*requested_factor, n_jobs)
+    return bare_jobs(
+        f"synth-{mean_nodes:g}" if not sizes else f"synth-of-{len(sizes)}-sizes",
+        submit_s=submit_s,
+        run_time_s=run_s,
+        n_nodes=nodes,
+        requested_s=run_s * factors,
+    )
+
+
+def _check_sizes(n_jobs: int, mean_nodes: float) -> None:
+    """Raise NetcosimError for a number of jobs, or a mean size, out of range."""
     need_int("laas_workload", "n_jobs", n_jobs, 1)
     need_real("laas_workload", "mean_nodes", mean_nodes, 1)
-    where = "laas_workload"
-    low, high = need_array(where, "run_time_range_s", run_time_range_s, 2, high=1e300, real=True)
-    sizes = need_array(where, "sizes", sizes, low=1, high=MAX_MEAN_NODES).tolist()
     wrong = job_count_error(n_jobs)
     if wrong is not None:
         raise NetcosimError(f"synthetic workload: n_jobs = {wrong}")
@@ -114,58 +115,57 @@ def laas_workload(
         raise NetcosimError(
             f"synthetic workload: mean_nodes = {mean_nodes}; it must be 1 to {MAX_MEAN_NODES}"
         )
+
+
+def _check_times(
+    low: float, high: float, median_s: float | None, factor: tuple[float, float] | None
+) -> None:
+    """Raise NetcosimError for a range, a median or a factor that makes no run times."""
+    where = "laas_workload"
     if not 1 <= low <= high <= MAX_TIME_S:
         raise NetcosimError(
             f"synthetic workload: run times {low} to {high} s; they must be 1 to "
             f"{MAX_TIME_S:g} s, and in order"
         )
-    if median_run_time_s is not None and not (
-        low <= need_real(where, "median_run_time_s", median_run_time_s) <= high
-    ):
+    if median_s is not None and not low <= need_real(where, "median_run_time_s", median_s) <= high:
         raise NetcosimError(
-            f"synthetic workload: median_run_time_s = {median_run_time_s}; it must be in the range "
-            f"of run times, {low} to {high} s"
+            f"synthetic workload: median_run_time_s = {median_s}; it must be in the range of run "
+            f"times, {low} to {high} s"
         )
-    if (load is None) != (machine_nodes is None):
-        raise NetcosimError("synthetic workload: load and machine_nodes must be given together")
-    if requested_factor is not None:
-        least, most = need_array(where, "requested_factor", requested_factor, 2, real=True)
+    if factor is not None:
+        least, most = need_array(where, "requested_factor", factor, 2, real=True)
         if not 1 <= least <= most <= MAX_TIME_S / high:
             raise NetcosimError(
-                f"synthetic workload: requested_factor = {requested_factor}; 1 <= low <= high, and "
-                f"requested times up to {MAX_TIME_S:g} s"
+                f"synthetic workload: requested_factor = {factor}; 1 <= low <= high, and requested "
+                f"times up to {MAX_TIME_S:g} s"
             )
-    nodes = _sizes(n_jobs, mean_nodes, sizes, rng)
-    if median_run_time_s is None:
-        run_s = np.floor(rng.uniform(low, high, n_jobs))
-    else:
-        run_s = np.clip(rng.lognormal(np.log(median_run_time_s), 1.0, n_jobs), low, high)
-    submit_s = np.zeros(n_jobs)
-    if load is not None and machine_nodes is not None:
-        need_int(where, "machine_nodes", machine_nodes, 0)
-        load = need_real(where, "load", load)
-        if not 0 < load < np.inf or not 1 <= machine_nodes <= np.iinfo(np.int32).max:
-            raise NetcosimError(
-                f"synthetic workload: load = {load}, machine_nodes = {_formatted(machine_nodes)}; "
-                "load must be above 0, the machine have 1 node to 2147483647"
-            )
-        gap_s = float(np.mean(nodes * run_s)) / (load * machine_nodes)
-        if not gap_s * n_jobs <= MAX_TIME_S:
-            raise NetcosimError(
-                f"synthetic workload: load = {load}: the jobs would come over {gap_s * n_jobs:g} s;"
-                f" times go up to {MAX_TIME_S:g} s"
-            )
-        submit_s = np.cumsum(rng.exponential(gap_s, n_jobs))
-    requested_s = run_s.copy()
-    if requested_factor is not None:
-        requested_s = run_s * rng.uniform(*requested_factor, n_jobs)
-    return bare_jobs(
-        f"synth-{mean_nodes:g}" if not sizes else f"synth-of-{len(sizes)}-sizes",
-        submit_s=submit_s,
-        run_time_s=run_s,
-        n_nodes=nodes,
-        requested_s=requested_s,
-    )
+
+
+def poisson_arrivals(
+    node_s: np.ndarray,
+    load: float | None,
+    machine_nodes: int | None,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return times at which jobs of these node-seconds come; all 0 without a load."""
+    if (load is None) != (machine_nodes is None):
+        raise NetcosimError("synthetic workload: load and machine_nodes must be given together")
+    if load is None or machine_nodes is None:
+        return np.zeros(len(node_s))
+    need_int("laas_workload", "machine_nodes", machine_nodes, 0)
+    load = need_real("laas_workload", "load", load)
+    if not 0 < load < np.inf or not 1 <= machine_nodes <= np.iinfo(np.int32).max:
+        raise NetcosimError(
+            f"synthetic workload: load = {load}, machine_nodes = {_formatted(machine_nodes)}; "
+            "load must be above 0, the machine have 1 node to 2147483647"
+        )
+    gap_s = float(np.mean(node_s)) / (load * machine_nodes)
+    if not gap_s * len(node_s) <= MAX_TIME_S:
+        raise NetcosimError(
+            f"synthetic workload: load = {load}: the jobs would come over "
+            f"{gap_s * len(node_s):g} s; times go up to {MAX_TIME_S:g} s"
+        )
+    return np.cumsum(rng.exponential(gap_s, len(node_s)))
 
 
 def _sizes(

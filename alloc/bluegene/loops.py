@@ -51,12 +51,10 @@ def loop_machine(
     wrap: Sequence[bool] | None = None,
     midplane_nodes: int = MIDPLANE_NODES,
 ) -> BlueGene:
-    """Return a machine of loops.
+    """Return a machine of loops, of so many midplanes in each dimension.
 
     Parameters
     ----------
-    dims : sequence of int
-        In midplanes.
     geometries : sequence of tuple of int, optional
         Longest dimension first. Each is placed in those orientations that take the fewest
         cables. By default every cuboid in every orientation. Boxes do not wrap around.
@@ -83,7 +81,7 @@ def loop_machine(
     if missing:
         raise NetcosimError(f"machine {name}: geometry {min(missing)} does not fit into {dims}")
     numbers = np.arange(prod(dims)).reshape(dims)
-    found = []
+    partitions = []
     for shapes in by_geometry.values():
         least = min(shapes.values())
         for extents, cables in shapes.items():
@@ -93,7 +91,7 @@ def loop_machine(
                 box = numbers[tuple(slice(c, c + e) for c, e in zip(corner, extents, strict=True))]
                 nodes = box.size * midplane_nodes
                 at, shape = ".".join(map(str, corner)), "x".join(map(str, extents))
-                found.append(
+                partitions.append(
                     Partition(
                         f"BOX-{nodes:06d}-{shape}-at-{at}",
                         tuple(int(m) for m in np.sort(box.ravel())),
@@ -102,7 +100,7 @@ def loop_machine(
                     )
                 )
     names = tuple(".".join(map(str, at)) for at in np.ndindex(*dims))
-    menu = tuple(sorted(found, key=lambda p: p.name))
+    menu = tuple(sorted(partitions, key=lambda p: p.name))
     return BlueGene(name, dims, names, menu, midplane_nodes)
 
 

@@ -12,6 +12,7 @@ from alloc.bluegene.geometries import partition_dims
 from netsim.flow.maxmin import run_flows
 from netsim.flow.paths import flow_paths
 from netsim.routing.registry import make_routing
+from netsim.topologies.family import EqualLinks
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
@@ -25,10 +26,12 @@ def partition(geometry: Sequence[int]) -> Topology:
     return torus(
         partition_dims(geometry),
         double_links_for_two=True,
-        node_bandwidth_Bps=NODE_BPS,
-        link_bandwidth_Bps=LINK_BPS,
-        node_latency_s=0.0,
-        link_latency_s=0.0,
+        links=EqualLinks(
+            node_bandwidth_Bps=NODE_BPS,
+            link_bandwidth_Bps=LINK_BPS,
+            node_latency_s=0.0,
+            link_latency_s=0.0,
+        ),
     )
 
 

@@ -184,8 +184,10 @@ class ScheduledJobs:
 
     def _choose_paths(self) -> None:
         """Choose paths anew, in the scheduler's order; those whose choice is as before keep it."""
+        if not self._pins:
+            return
         jobs = list(self._jobs)
-        order = self.scheduler.path_order([self._jobs[job] for job in jobs]) if self._pins else None
+        order = self.scheduler.path_order([self._jobs[job] for job in jobs])
         if order is None:
             return
         use = np.zeros(self._n_links)

@@ -15,7 +15,6 @@ from experiments.kit.papers import (
     Options,
     Paper,
     PaperFigure,
-    Point,
     Reproduction,
     load_paper,
 )
@@ -25,7 +24,7 @@ from netcosim.report.figures.style import INK, SOFT, colour, literal, save_figur
 from netcosim.report.page import FEW_ROWS, Section, long_table, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.runs.frames import frames_of
-from netcosim.runs.sweep import SweepSummary, run_points
+from netcosim.runs.sweep import run_points
 from netcosim.study.results import read_tables, write_tables
 from netsim.errors import NetcosimError
 
@@ -52,43 +51,29 @@ def reproduce(
     progress: bool = True,
     form: str = "png",
 ) -> Reproduction | None:
-    """Reproduce a figure of a paper.
+    """Reproduce a figure of a paper; MPI ranks other than 0 get None.
 
     Results go into ``out_dir/<paper>.sqlite``, where points stay: what is stored is not
     computed again. The other files are ``<figure>-<table>.csv``,
     ``<figure>.<form>`` and ``<figure>.html``; settings other than the defaults are in their names.
-
-    Parameters
-    ----------
-    jobs, executor
-        As for `netcosim.runs.sweep.run_points`.
-
-    Returns
-    -------
-    Reproduction or None
-        None on MPI ranks other than 0.
     """
-    found = load_paper(paper)
-    chosen = found.figure(figure)
+    published = load_paper(paper)
+    chosen = published.figure(figure)
     options = options or Options()
-    found.check(options)
+    published.check(options)
     points = chosen.points(options)
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{paper}.sqlite"
-
-    def compute(function: str, wanted: list[Point]) -> SweepSummary | None:
-        return run_points(
-            function,
-            wanted,
-            path,
-            jobs=jobs,
-            executor=executor,
-            progress=progress,
-            retry_failed=True,
-            meta={"paper": paper, "title": found.title},
-        )
-
+    compute = partial(
+        run_points,
+        store=path,
+        jobs=jobs,
+        executor=executor,
+        progress=progress,
+        retry_failed=True,
+        meta={"paper": paper, "title": published.title},
+    )
     summaries = [compute(chosen.function, points)]
     if chosen.then is not None:
         # MPI ranks other than 0 only lend a hand
@@ -109,7 +94,7 @@ def reproduce(
     return Reproduction(
         figure=chosen,
         analysis=analysis,
-        files=write_files(folder, found, chosen, analysis, options, form),
+        files=write_files(folder, published, chosen, analysis, options, form),
         failed=failed,
         seconds=sum(summary.seconds for summary in done),
         computed=sum(summary.computed for summary in done),

@@ -18,6 +18,7 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import INPUT_QUEUED, PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
+from netsim.topologies.family import EqualLinks
 from netsim.topologies.hyperx import hyperx
 from netsim.traffic import Traffic
 
@@ -104,10 +105,12 @@ def switch(ports: int) -> Routing:
     topology = hyperx(
         (1,),
         concentration=2 * ports,
-        node_bandwidth_Bps=LINK_BPS,
-        link_bandwidth_Bps=LINK_BPS,
-        node_latency_s=SLOT_S,
-        link_latency_s=SLOT_S,
+        links=EqualLinks(
+            node_bandwidth_Bps=LINK_BPS,
+            link_bandwidth_Bps=LINK_BPS,
+            node_latency_s=SLOT_S,
+            link_latency_s=SLOT_S,
+        ),
     )
     return make_routing(topology)
 

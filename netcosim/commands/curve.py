@@ -107,7 +107,6 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     """Compute latencies and accepted loads over offered loads."""
     import numpy as np
 
-    from netcosim.curve.adaptive import ROUNDS, refined
     from netcosim.curve.output import LINKS, draw, draw_links, summary
     from netcosim.curve.page import publish, recommend_routing
     from netcosim.curve.point import FUNCTION, node_bandwidth, sources
@@ -149,14 +148,7 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
         print_answer(answer, [*lines, f"{more}; {listed(files)}"], files, args.as_json)
 
     try:
-        done = _computed(FUNCTION, points, out, args)
-        new = 0 if done is None else done[0].computed
-        # MPI ranks other than 0 take part in each round, with the points that they know
-        for _ in range(ROUNDS if args.adaptive else 0):
-            if done is not None and "curve" in done[1]:
-                points += refined(points, frames_of(done[1])["curve"])
-            done = _computed(FUNCTION, points, out, args)
-            new += 0 if done is None else done[0].computed
+        done, new = _computed_in_rounds(points, out, args)
     except KeyboardInterrupt:
         stored = read_tables(out / STORE, points) if (out / STORE).exists() else {}
         if stored:
@@ -169,6 +161,25 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     if rows:
         written(tables, f"{new} points computed, {len(rows) - new} were stored")
     return 1 if computed.failed or len(rows) < len(points) else 0
+
+
+def _computed_in_rounds(
+    points: list[dict[str, Any]], out: Path, args: argparse.Namespace
+) -> tuple[tuple[SweepSummary, Tables] | None, int]:
+    """Compute the points, to which ``--adaptive`` adds in rounds; also return how many were new."""
+    from netcosim.curve.adaptive import ROUNDS, refined
+    from netcosim.curve.point import FUNCTION
+    from netcosim.runs.frames import frames_of
+
+    done = _computed(FUNCTION, points, out, args)
+    new = 0 if done is None else done[0].computed
+    # MPI ranks other than 0 take part in each round, with the points that they know
+    for _ in range(ROUNDS if args.adaptive else 0):
+        if done is not None and "curve" in done[1]:
+            points += refined(points, frames_of(done[1])["curve"])
+        done = _computed(FUNCTION, points, out, args)
+        new += 0 if done is None else done[0].computed
+    return done, new
 
 
 def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argparse.Namespace) -> int:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netcosim.commands import assignments
 from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
+
+if TYPE_CHECKING:
+    from netcosim.match.rows import Row
 
 HELP = "compare a machine's description with outputs of OSU, GPCNeT, nccl-tests, mpiGraph; fit it"
 
@@ -42,7 +46,6 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.kernel_parts import PACKETS
     from netcosim.match.fit import explaining, fit, match_all
     from netcosim.match.machine import load_match
-    from netcosim.match.outputs import read_output
     from netcosim.match.report import (
         fitted_lines,
         frame_of,
@@ -58,31 +61,15 @@ def run(args: argparse.Namespace) -> int:
     from netsim.files import read_text
     from netsim.inputs import file_digest
     from netsim.packet.routing_tables import tables_class
-    from patterns.collectives.library import LIBRARY
 
     if args.output and not args.fit:
         raise NetcosimError("--output is the fitted machine; add --fit")
-    given = {"nodes": args.nodes, "ranks": args.ranks}
-    for option, value in given.items():
-        if value is not None and value < 1:
-            raise NetcosimError(f"--{option} {value}; must be at least 1")
-    algorithms = assignments("--algorithm", args.algorithm)
-    for operation, name in algorithms.items():
-        if name not in LIBRARY.get(operation, ()):
-            known = ", ".join(LIBRARY.get(operation, LIBRARY))
-            raise NetcosimError(f"--algorithm {operation}={name}: unknown; there are {known}")
-    where = assignments("--where", args.where)
+    algorithms = _algorithms(args)
     path = Path(args.machine)
     described, raw = load_match(path)
     out = Path(args.out or f"match-{path.stem}")
     need_folder(out)
-    nodes, ranks = (value or 0 for value in given.values())
-    rows = [row for file in args.files for row in read_output(file, nodes, ranks, where)]
-    for option, value in given.items():
-        if value is not None and all(getattr(row, option) != value for row in rows):
-            raise NetcosimError(
-                f"--{option} {value}: no row reads it; they are of one pair, or the files print it"
-            )
+    rows = _rows(args)
     compile_kernels([PACKETS[tables_class(described.routing, described.packets()).__name__]])
     machine, fitted = fit(described, rows) if args.fit else (described, [])
     if args.fit and not fitted:
@@ -106,3 +93,34 @@ def run(args: argparse.Namespace) -> int:
     written = write_page(out / PAGE_FILE, page)
     print(f"page: {written}; rows.csv{f'; {args.output}' if args.output else ''}")
     return 0
+
+
+def _algorithms(args: argparse.Namespace) -> dict[str, str]:
+    """Return the algorithm of each operation that ``--algorithm`` names."""
+    from patterns.collectives.library import LIBRARY
+
+    algorithms = assignments("--algorithm", args.algorithm)
+    for operation, name in algorithms.items():
+        if name not in LIBRARY.get(operation, ()):
+            known = ", ".join(LIBRARY.get(operation, LIBRARY))
+            raise NetcosimError(f"--algorithm {operation}={name}: unknown; there are {known}")
+    return algorithms
+
+
+def _rows(args: argparse.Namespace) -> list[Row]:
+    """Read the rows of all files; an option that no row reads is an error."""
+    from netcosim.match.outputs import read_output
+
+    options = {"nodes": args.nodes, "ranks": args.ranks}
+    for option, value in options.items():
+        if value is not None and value < 1:
+            raise NetcosimError(f"--{option} {value}; must be at least 1")
+    nodes, ranks = (value or 0 for value in options.values())
+    where = assignments("--where", args.where)
+    rows = [row for file in args.files for row in read_output(file, nodes, ranks, where)]
+    for option, value in options.items():
+        if value is not None and all(getattr(row, option) != value for row in rows):
+            raise NetcosimError(
+                f"--{option} {value}: no row reads it; they are of one pair, or the files print it"
+            )
+    return rows

@@ -15,11 +15,14 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netcosim.commands import add_options, processes_beside
 from netsim.errors import NetcosimError
 from netsim.text_numbers import whole_number
+
+if TYPE_CHECKING:
+    from netcosim.runs.sweep import SweepSummary
 
 HELP = "compute all points of a config with lists or ranges"
 POINT_FUNCTION = "netcosim.runs.cosim:cosim_point"
@@ -53,15 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Expand the config and compute what is not stored; 1 if a point failed."""
-    from netcosim.announce import (
-        compile_kernels,
-        parts_of,
-        with_threads_that_fit,
-    )
+    from netcosim.announce import compile_kernels, parts_of, with_threads_that_fit
     from netcosim.config.load import load_sweep
     from netcosim.config.unread import as_read
     from netcosim.executors.mpi import launched_rank
-    from netsim.units import format_quantity
 
     sweep = load_sweep(args.config)
     fitting = [with_threads_that_fit(point, processes_beside(args)) for point in sweep.points]
@@ -77,7 +75,6 @@ def run(args: argparse.Namespace) -> int:
     # what it imports takes a while and must not come before a word on compiling
     from netcosim.executors.registry import open_workers
     from netcosim.runs.sweep import plan_points, run_points, sliced
-    from netcosim.study.points import SHOWN_FAILURES, failure_lines
 
     points = sliced(points, which, count)
     if args.dry_run:
@@ -104,18 +101,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     quiet = count > 1 or summary.total > MOST_POINTS
     _print_answer(store, quiet, args.summary, as_json=args.as_json)
-    if args.as_json:
-        return 1 if summary.failed else 0
-    print(
-        f"{store}: {summary.total:,} points; {summary.already:,} were stored, "
-        f"{summary.computed:,} computed, {len(summary.failed):,} failed, in "
-        f"{format_quantity(summary.seconds, 'time', 3)}"
-    )
-    if summary.other_code:
-        print(f"note: {summary.other_code:,} stored points were computed by other model sources")
-    print("".join(f"{line}\n" for line in failure_lines(summary)), end="")
-    if (more := len(summary.failed) - SHOWN_FAILURES) > 0:
-        print(f"failed: and {more:,} more; see netcosim report {store}")
+    if not args.as_json:
+        _print_counts(store, summary)
     return 1 if summary.failed else 0
 
 
@@ -150,6 +137,22 @@ def _print_answer(store: Path, quiet: bool, page: Path | None, *, as_json: bool)
         lines += [] if page is None else [f"summary: {page} is not written"]
     if as_json or lines or sections:
         print_answer(answer, lines, files, as_json)
+
+
+def _print_counts(store: Path, summary: SweepSummary) -> None:
+    from netcosim.study.points import SHOWN_FAILURES, failure_lines
+    from netsim.units import format_quantity
+
+    print(
+        f"{store}: {summary.total:,} points; {summary.already:,} were stored, "
+        f"{summary.computed:,} computed, {len(summary.failed):,} failed, in "
+        f"{format_quantity(summary.seconds, 'time', 3)}"
+    )
+    if summary.other_code:
+        print(f"note: {summary.other_code:,} stored points were computed by other model sources")
+    print("".join(f"{line}\n" for line in failure_lines(summary)), end="")
+    if (more := len(summary.failed) - SHOWN_FAILURES) > 0:
+        print(f"failed: and {more:,} more; see netcosim report {store}")
 
 
 def _estimate_s(content: Mapping[str, object]) -> float:

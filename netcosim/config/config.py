@@ -50,8 +50,8 @@ from netcosim.config.read_if import (
     IF_WINDOWED,
     ReadByKey,
     if_communicating,
+    if_measure_reads,
     if_named,
-    if_not_ignored,
     if_policy,
 )
 from netcosim.config.run import AnalysisSection, Reference, RunSection
@@ -313,7 +313,7 @@ class Config(Section):
     workload: WorkloadSection
     queue: QueueSection
     communication: Annotated[
-        CommunicationSection, ReadByKey(if_communicating), ReadByKey(if_not_ignored)
+        CommunicationSection, ReadByKey(if_communicating), ReadByKey(if_measure_reads)
     ] = CommunicationSection()
     run: RunSection = RunSection()
     policies: PolicyTables = PolicyTables()
@@ -366,7 +366,7 @@ class Config(Section):
         """Map ranks by domain on machines of GPUs, as launchers do, unless the config maps them."""
         key = "communication.task_mapping"
         given = "task_mapping" in self.communication.model_fields_set
-        conditions = filter(None, (if_communicating(key), if_not_ignored(key)))
+        conditions = filter(None, (if_communicating(key), if_measure_reads(key)))
         # where nothing reads it, the default stays, which is no key that is set
         if (
             not given

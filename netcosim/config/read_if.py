@@ -77,7 +77,7 @@ def if_communicating(key: str) -> ReadIf | None:
     return None if key.startswith("communication.io.") else if_sent(key)
 
 
-def if_not_ignored(key: str) -> ReadIf:
+def if_measure_reads(key: str) -> ReadIf:
     """Return the condition that the measure reads a key, or the run-time model."""
     # with "all" each measured job is sent once more, all its iterations
     once_more = key.endswith(".iterations")

@@ -6,6 +6,7 @@ The text is changed in place, so that comments and order stay.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,66 +123,74 @@ def _without(text: str, paths: Iterable[tuple[str, ...]]) -> str:
 
 def _entries(text: str) -> list[_Entry]:
     """Return the keys and heads of a valid TOML text, each after those that are in its value."""
-    tokens = [t for t in _TOKEN.finditer(text) if t[0][0] != "#" and (t[0] == "\n" or t[0].strip())]
-    tokens.reverse()
-    found: list[_Entry] = []
-    counts: dict[tuple[str, ...], int] = {}
-
-    def skip(*words: str) -> None:
-        while tokens and tokens[-1][0] in words:
-            tokens.pop()
-
-    def key() -> tuple[tuple[str, ...], int, int]:
-        start, parts = tokens[-1].start(), []
-        while tokens[-1][0] not in ("=", "]"):
-            end = tokens[-1].end()
-            word = tokens.pop()[0]
-            parts += [] if word == "." else [word.strip("\"'")]
-        return tuple(map(short_name, parts)), start, end
-
-    def value(path: tuple[str, ...]) -> int:
-        """Read a value; return where it ends."""
-        first = tokens.pop()
-        if first[0] not in ("{", "["):
-            end = first.end()
-            while tokens and tokens[-1][0] not in (",", "]", "}", "\n"):
-                end = tokens.pop().end()
-            return end
-        number = 0
-        skip("\n", ",")
-        while tokens[-1][0] not in ("}", "]"):
-            if first[0] == "{":
-                pair(path)
-            else:
-                value((*path, str(number)))
-                number += 1
-            skip("\n", ",")
-        return tokens.pop().end()
-
-    def pair(table: tuple[str, ...]) -> None:
-        own, start, key_end = key()
-        tokens.pop()
-        path = (*table, *own)
-        found.append(_Entry(path, own, start, key_end, value(path)))
-
+    reader, counts = _Reader(text), Counter[tuple[str, ...]]()
     table: tuple[str, ...] = ()
-    skip("\n")
-    while tokens:
-        if tokens[-1][0] != "[":
-            pair(table)
+    reader.skip("\n")
+    while reader.tokens:
+        if reader.tokens[-1][0] != "[":
+            reader.pair(table)
         else:
-            skip("[")
-            own, start, key_end = key()
+            reader.skip("[")
+            own, start, key_end = reader.key()
             is_list = text[key_end:].lstrip().startswith("]]")
             table = ()
             for count, part in enumerate(own, 1):
                 table = (*table, part)
                 if is_list and count == len(own):
-                    counts[table] = counts.get(table, 0) + 1
+                    counts[table] += 1
                 if table in counts:
                     table = (*table, str(counts[table] - 1))
-            end = tokens[-1].end() + is_list
-            skip("]")
-            found.append(_Entry(table, own, start, key_end, end))
-        skip("\n")
-    return found
+            end = reader.tokens[-1].end() + is_list
+            reader.skip("]")
+            reader.entries.append(_Entry(table, own, start, key_end, end))
+        reader.skip("\n")
+    return reader.entries
+
+
+class _Reader:
+    """Reads keys and values from the tokens of a text, the next of which is the last one here."""
+
+    def __init__(self, text: str) -> None:
+        tokens = [t for t in _TOKEN.finditer(text) if t[0][0] != "#"]
+        self.tokens = [t for t in reversed(tokens) if t[0] == "\n" or t[0].strip()]
+        self.entries: list[_Entry] = []
+
+    def skip(self, *words: str) -> None:
+        """Go on to the next token that is none of these."""
+        while self.tokens and self.tokens[-1][0] in words:
+            self.tokens.pop()
+
+    def key(self) -> tuple[tuple[str, ...], int, int]:
+        """Read a key, up to what follows it; return where it starts and ends."""
+        start, parts = self.tokens[-1].start(), []
+        while self.tokens[-1][0] not in ("=", "]"):
+            end = self.tokens[-1].end()
+            word = self.tokens.pop()[0]
+            parts += [] if word == "." else [word.strip("\"'")]
+        return tuple(map(short_name, parts)), start, end
+
+    def value(self, path: tuple[str, ...]) -> int:
+        """Read a value; return where it ends."""
+        first = self.tokens.pop()
+        if first[0] not in ("{", "["):
+            end = first.end()
+            while self.tokens and self.tokens[-1][0] not in (",", "]", "}", "\n"):
+                end = self.tokens.pop().end()
+            return end
+        number = 0
+        self.skip("\n", ",")
+        while self.tokens[-1][0] not in ("}", "]"):
+            if first[0] == "{":
+                self.pair(path)
+            else:
+                self.value((*path, str(number)))
+                number += 1
+            self.skip("\n", ",")
+        return self.tokens.pop().end()
+
+    def pair(self, table: tuple[str, ...]) -> None:
+        """Read a key and its value."""
+        own, start, key_end = self.key()
+        self.tokens.pop()
+        path = (*table, *own)
+        self.entries.append(_Entry(path, own, start, key_end, self.value(path)))

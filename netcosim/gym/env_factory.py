@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -155,6 +155,21 @@ def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str =
         return as_read(checked_config(replaced(config.resolved(), changes)))
 
 
+class EpisodeOptions(TypedDict, total=False):
+    """What episodes are made of; `env_factory_from` has the defaults."""
+
+    reward: str
+    """A name of `queuesim.learning.episode.REWARDS`."""
+    depth: int
+    """Waiting jobs that are seen."""
+    level: int
+    """Of the machine's domains: 1 for groups or pods, 2 for what is below."""
+    n_jobs: int
+    """Of an episode."""
+    part: tuple[float, float]
+    """Episodes are cut from this part of the jobs."""
+
+
 def env_factory_from(
     config: Config,
     *,
@@ -183,7 +198,7 @@ def env_factory_from(
     decides_domains : bool
         Whether the agent chooses the domain of its placement, by the config's first policy.
     reward, depth, level, n_jobs, part
-        See `EnvFactory`.
+        See `EpisodeOptions`.
     """
     with config.plugged():
         _check(config, reward, depth, n_jobs, part, decides_jobs)

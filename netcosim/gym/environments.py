@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 import numpy as np
@@ -19,7 +19,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from netcosim.config.config import Config
-from netcosim.gym.env_factory import config_of, env_factory_from
+from netcosim.gym.env_factory import EpisodeOptions, config_of, env_factory_from
 from netsim.errors import NetcosimError, need_name, unknown_name
 from queuesim.decide import Choice
 from queuesim.learning.episode import DOMAIN_COLUMNS, JOB_COLUMNS, MACHINE_COLUMNS, Episode
@@ -44,20 +44,12 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         "rules": the agent chooses among these. "domains": among the machine's domains at
         ``level``, in one of which the config's first policy then places the job; where it does not
         fit there, on all free nodes of the domain, and on others for the rest.
-    reward : str
-        A name of `queuesim.learning.episode.REWARDS`.
-    depth : int
-        Waiting jobs that are seen.
-    level : int
-        Of the machine's domains: 1 for groups or pods, 2 for what is below.
-    n_jobs : int
-        Of an episode.
-    part : (float, float)
-        Episodes are cut from this part of the jobs.
     invalid : str
         "wait" or "error".
     render_mode : str, optional
         "rgb_array".
+    **episodes
+        See `netcosim.gym.env_factory.EpisodeOptions`.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012
@@ -71,13 +63,9 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         contention: str = "",
         rules: Sequence[str] = (),
         places: str = "rules",
-        reward: str = "bounded-slowdown",
-        depth: int = 16,
-        level: int = 1,
-        n_jobs: int = 256,
-        part: tuple[float, float] = (0.0, 1.0),
         invalid: str = "wait",
         render_mode: str | None = None,
+        **episodes: Unpack[EpisodeOptions],
     ) -> None:
         need_name("invalid", invalid, INVALID)
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -95,14 +83,10 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
             decides_rules=self.decides_rules and not self.in_domains,
             rules=rules,
             decides_domains=self.in_domains,
-            reward=reward,
-            depth=depth,
-            level=level,
-            n_jobs=n_jobs,
-            part=part,
+            **episodes,
         )
         self.invalid, self.render_mode = invalid, render_mode
-        self.depth, self.rules = depth, self.factory.rules
+        self.depth, self.rules = self.factory.depth, self.factory.rules
         self.n_places = self.factory.domains.n if self.in_domains else len(self.rules)
         self._n_invalid = 0
         self._refused: set[int] = set()
@@ -111,7 +95,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         self._episode: Episode | None = None
         shown: Any = spaces.Dict(
             {
-                "jobs": spaces.Box(0.0, 1.0, (depth, len(JOB_COLUMNS)), np.float32),
+                "jobs": spaces.Box(0.0, 1.0, (self.depth, len(JOB_COLUMNS)), np.float32),
                 "domains": spaces.Box(
                     0.0, 1.0, (self.factory.domains.n, len(DOMAIN_COLUMNS)), np.float32
                 ),
@@ -119,7 +103,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
             }
         )
         self.observation_space = shown
-        choices = [depth + 1] * self.decides_jobs + [self.n_places] * self.decides_rules
+        choices = [self.depth + 1] * self.decides_jobs + [self.n_places] * self.decides_rules
         self._choices = choices
         self.action_space = (
             spaces.Discrete(choices[0]) if len(choices) == 1 else spaces.MultiDiscrete(choices)

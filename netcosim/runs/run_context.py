@@ -123,10 +123,10 @@ class RunContext:
             name: Side(
                 result,
                 self.shared,
-                POLICIES[name].isolates,
-                partial(self.queues.empty, name),
-                silent if silent.any() else None,
-                routing_at,
+                isolates=POLICIES[name].isolates,
+                empty=partial(self.queues.empty, name),
+                silent=silent if silent.any() else None,
+                routing_at=routing_at,
             )
             for name, result in schedules.items()
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cosim.measuring.tasks import TaskRunner
@@ -69,21 +69,34 @@ def run_and_report(
             )
             from netcosim.report.about import ABOUT, about_rows, notes_of
 
-            found = point_result(result)
-            tables = _with_intervals(found.tables, result, resamples, show.print_line, tasks)
+            stored = point_result(result)
+            tables = _with_intervals(stored.tables, result, resamples, show.print_line, tasks)
             # report what cannot be stored before anything is written
             encoded = encode_tables({**tables, ABOUT: about_rows(result, title, config_text)})
             seconds = time.perf_counter() - started
-            outcome = Outcome(encoded, None, seconds, found.kept)
+            outcome = Outcome(encoded, None, seconds, stored.kept)
             put_point(tasks.store, content, outcome, config_text=config_text, title=title)
             # a kill while the page is drawn must cost neither
             path = _page(tasks.store, key, out / PAGE_FILE)
             tasks.store.drop_tasks()
+    # last, because a reader that has gone away must not cost the results
+    files = {"page": path, "results": results}
+    _print_answer(config, tables, notes_of(result), seconds, files, as_json)
+    return path
+
+
+def _print_answer(
+    config: Config,
+    tables: Mapping[str, Rows],
+    notes: Sequence[str],
+    seconds: float,
+    files: Mapping[str, Path],
+    as_json: bool,
+) -> None:
     from netcosim.report.policies import policy_rows, print_table
     from netcosim.report.recommendation import listed, print_answer
     from netcosim.report.verdict import findings, run_recommendation
 
-    # last, because a reader that has gone away must not cost the results
     answer = run_recommendation(
         tables,
         config.run.snapshots,
@@ -91,10 +104,8 @@ def run_and_report(
         over_log=config.workload.source().log is not None,
         level=config.run.confidence,
     )
-    files = {"page": path, "results": results}
-    lines = ["", print_table(policy_rows(tables)), *notes_of(result), "", *findings(tables)[1:]]
+    lines = ["", print_table(policy_rows(tables)), *notes, "", *findings(tables)[1:]]
     print_answer(answer, [*lines, f"{seconds:.0f} s; {listed(files)}"], files, as_json)
-    return path
 
 
 def _with_intervals(

@@ -82,12 +82,7 @@ def plan_run(config: Config, out: Path | None, jobs: int) -> RunPlan:
     """Estimate what a run would do; write nothing.
 
     The first policy's queue is run with logged run times; its schedule represents all others'. No
-    program of the user's is started.
-
-    Parameters
-    ----------
-    out : Path or None
-        Folder of its results; None without any.
+    program of the user's is started. ``out`` is the folder of its results.
     """
     context, reference = run_context(config), config.relative_to
     queues, starts_program = context.queues, isinstance(config.queue.decider, Program)

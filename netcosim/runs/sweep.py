@@ -113,37 +113,23 @@ def run_points(
     This process distributes points and writes the store. The results are the same bit for bit
     wherever they are computed, since a point's seed follows from its content.
 
+    A point that fails raises nothing: it is recorded, and the others go on. MPI ranks other than 0
+    get None.
+
     Parameters
     ----------
     function : str or callable
         ``"module:name"``, or a function that has such a name; takes a point's config, returns
         its tables.
-    points : sequence of mapping
-        Resolved configs. Equal ones are computed once.
-    store : path
-        Results file; created if it is missing.
-    jobs : int
-        Local processes.
-    retry_failed : bool
-        Whether points stored as failed are computed again.
-    progress : bool
-        Whether to show progress with time left on stderr.
+    points, store
+        Resolved configs, equal ones computed once, and the file of their results.
+    jobs, executor
+        Local processes, or workers as ``--executor`` names them (`netcosim.executors.registry`);
+        by default the other ranks under an MPI launcher.
+    retry_failed, progress : bool
+        Whether to compute failed points again, and to show the progress on stderr.
     meta : mapping, optional
         Entries that belong to the store, not to a point.
-    executor : str
-        Workers, as ``--executor`` names them (`netcosim.executors.registry`). By default
-        the other ranks under an MPI launcher, else local processes (this one alone for 1).
-
-    Returns
-    -------
-    SweepSummary or None
-        None on MPI ranks other than 0.
-
-    Raises
-    ------
-    NetcosimError
-        ``jobs`` below 1, a function that cannot be imported, a store that cannot be used. A
-        point that fails raises nothing: it is recorded, and the others go on.
 
     Examples
     --------

@@ -62,6 +62,7 @@ from itertools import product
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
@@ -130,6 +131,18 @@ def _channels(name: str, g: int, inside: bool) -> int:
     return 2 if name == "minimal" or g == 2 else 3
 
 
+def _local_steps(s: DragonflyShape) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the next local link, within a group's, and the hops from each router to each."""
+    a = s.a
+    neighbours = [{t: i for i, t in enumerate(s.local_neighbours(r))} for r in range(a)]
+    link, hops = np.zeros((a, a), dtype=np.int64), np.zeros((a, a), dtype=np.int64)
+    for r, t in product(range(a), range(a)):
+        if r != t:
+            link[r, t] = r * s.local_degree + neighbours[r][s.local_step(r, t)]
+            hops[r, t] = s.local_hops(r, t)
+    return link, hops
+
+
 def _tables(topology: Topology, name: str, reference: Reference, n_vcs: int) -> RouteTables:
     s, ugal = reference.s, reference.ugal
     a, g, k = s.a, s.g, s.global_links_per_pair
@@ -141,12 +154,7 @@ def _tables(topology: Topology, name: str, reference: Reference, n_vcs: int) -> 
         f"{topology.name}: routing tables of {s.n_routers:,} routers and {g:,} groups",
         s.n_routers * g * max(k, 1) * _TABLE_BYTES,
     )
-    neighbours = [{t: i for i, t in enumerate(s.local_neighbours(r))} for r in range(a)]
-    link, hops = np.zeros((a, a), dtype=np.int64), np.zeros((a, a), dtype=np.int64)
-    for r, t in product(range(a), range(a)):
-        if r != t:
-            link[r, t] = r * s.local_degree + neighbours[r][s.local_step(r, t)]
-            hops[r, t] = s.local_hops(r, t)
+    link, hops = _local_steps(s)
     pairs = np.full((g, g, max(k, 1)), -1, dtype=np.int64)
     for src, dst, copy in product(range(g), range(g), range(k)):
         if src != dst:

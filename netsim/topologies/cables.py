@@ -16,21 +16,8 @@ from netsim.hostlist import expand
 from netsim.limits import MAX_INDEX
 from netsim.parameters import NamesFile
 from netsim.text_numbers import csv_cells, need_whole
-from netsim.topologies.checks import (
-    LINK_BANDWIDTH_BPS,
-    LINK_LATENCY_S,
-    SCALE_UP_BPS,
-    need_size,
-)
-from netsim.topologies.family import (
-    Family,
-    LinkBandwidthBps,
-    LinkLatencyS,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-    SmallFile,
-)
+from netsim.topologies.checks import SCALE_UP_BPS, need_size
+from netsim.topologies.family import EqualLinks, Family, Name, SmallFile
 from netsim.topologies.switches import (
     FabricName,
     Gpus,
@@ -60,6 +47,11 @@ class CableRow:
     latency_s: float | None
     count: int
 
+    def with_defaults(self, bandwidth_Bps: int, latency_s: float) -> CableRow:
+        """Return the row with these values where it leaves them open."""
+        latency = latency_s if self.latency_s is None else self.latency_s
+        return replace(self, bandwidth_Bps=self.bandwidth_Bps or bandwidth_Bps, latency_s=latency)
+
 
 def cables(
     file: Annotated[
@@ -69,71 +61,51 @@ def cables(
     nodes: Annotated[
         str | None, "which ends are nodes, a list such as n[1-64]; if left out, those of one cable"
     ] = None,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    links: Annotated[EqualLinks, "bandwidths and latencies"] = EqualLinks(),
     gpus_per_node: GpusPerNode = None,
     fabric: FabricName = None,
     name: Name = None,
 ) -> Topology:
     """Build the machine of a table of cables; what is no node is a switch.
 
-    A node that has a cable to another node gets a router of its own, which passes messages on.
-
-    Parameters
-    ----------
-    file : str
-        A line for each pair of ends: their names, then bandwidth ("100 Gbit/s") and latency ("100
-        ns") of each cable and how many cables there are, empty or left out for the defaults and 1.
-    nodes : str, optional
-        Nodes with several cables have that many ports, the same number each; planes of switches
-        may meet in the nodes alone.
-    node_latency_s, link_latency_s : float
-        Of cables of nodes and between switches whose lines have no bandwidth. Nodes' wires have one
-        latency.
-    gpus_per_node : int, optional
-        See `netsim.topologies.switches.gpus_of_servers`.
-    name : str, optional
-        By default the file's name.
+    The table has a line for each pair of ends: their names, then bandwidth ("100 Gbit/s") and
+    latency ("100 ns") of each cable and how many cables there are, empty or left out for the
+    defaults and 1. All nodes have the same number of cables; planes of switches may meet in the
+    nodes alone. A node with a cable to another node gets a router, which passes messages on.
     """
     path = Path(file)
     name = name or path.name
     rows = read_cables(path)
     is_node = _nodes(name, rows, nodes)
-    rows, direct = _with_routers(rows, is_node, name, nodes, link_bandwidth_Bps)
-    ends = list(dict.fromkeys(end for row in rows for end in row.ends))
+    rows, direct = _with_routers(rows, is_node, name, nodes, links.link_bandwidth_Bps)
+    ends = dict.fromkeys(end for row in rows for end in row.ends)
     switches = [end for end in ends if end not in is_node]
-    names = [end for end in ends if end in is_node]
     index = {end: i for i, end in enumerate(switches)}
-    ports: dict[str, list[tuple[int, int, float]]] = {node: [] for node in names}
-    between: list[tuple[int, int, int, float]] = []
+    ports: dict[str, list[CableRow]] = {end: [] for end in ends if end in is_node}
+    between: list[CableRow] = []
     for row in rows:
-        a, b = row.ends
-        node, switch = (a, b) if a in is_node else (b, a)
-        if node in is_node:
-            speed = row.bandwidth_Bps or node_bandwidth_Bps
-            wire = node_latency_s if row.latency_s is None else row.latency_s
-            ports[node] += [(index[switch], speed, wire)] * row.count
+        node = next((end for end in row.ends if end in is_node), None)
+        if node is None:
+            cable = row.with_defaults(links.link_bandwidth_Bps, links.link_latency_s)
+            between += [cable] * row.count
         else:
-            speed = row.bandwidth_Bps or link_bandwidth_Bps
-            wire = link_latency_s if row.latency_s is None else row.latency_s
-            between += [(index[a], index[b], speed, wire)] * row.count
-    _need_alike(name, ports)
-    wires = {wire for found in ports.values() for _, _, wire in found}
-    if len(wires) > 1:
-        raise NetcosimError(f"{name}: cables of nodes have {len(wires)} latencies; one is allowed")
+            cable = row.with_defaults(links.node_bandwidth_Bps, links.node_latency_s)
+            ports[node] += [cable] * row.count
+    node_latency_s = _node_latency(name, ports)
+    node_switch = [
+        [index[end] for row in own for end in row.ends if end in index] for own in ports.values()
+    ]
     wiring = Wiring(
         switches=switches,
-        nodes=names,
-        node_switch=np.array([[s for s, _, _ in ports[n]] for n in names], dtype=np.int64),
-        cables=np.array([row[:2] for row in between], dtype=np.int64).reshape(-1, 2),
-        bandwidth_Bps=np.array([row[2] for row in between], dtype=np.int64),
-        latency_s=np.array([row[3] for row in between], dtype=np.float64),
-        node_bandwidth_Bps=np.array([[p[1] for p in ports[n]] for n in names], dtype=np.int64),
-        node_latency_s=next(iter(wires)),
+        nodes=list(ports),
+        node_switch=np.array(node_switch),
+        cables=np.array([[index[end] for end in row.ends] for row in between], dtype=np.int64),
+        bandwidth_Bps=np.array([row.bandwidth_Bps for row in between], dtype=np.int64),
+        latency_s=np.array([row.latency_s for row in between], dtype=np.float64),
+        node_bandwidth_Bps=np.array([[row.bandwidth_Bps for row in own] for own in ports.values()]),
+        node_latency_s=node_latency_s,
         notes=(
-            f"{len(names):,} nodes on {len(switches):,} switches, {len(between):,} cables "
+            f"{len(ports):,} nodes on {len(switches):,} switches, {len(between):,} cables "
             f"between them",
             *direct,
         ),
@@ -197,15 +169,22 @@ def _nodes(name: str, rows: list[CableRow], nodes: str | None) -> set[str]:
     return set(listed)
 
 
-def _need_alike(name: str, ports: dict[str, list[tuple[int, int, float]]]) -> None:
+def _node_latency(name: str, ports: dict[str, list[CableRow]]) -> float:
+    """Return the latency of the cables of nodes, which all have the same number of them."""
     if not ports:
         raise NetcosimError(
             f"{name}: no end has exactly one cable; name the ends that are nodes (nodes)"
         )
     counts = Counter(map(len, ports.values()))
     if len(counts) > 1:
-        counted = ", ".join(f"{n:,} with {found}" for found, n in sorted(counts.items()))
+        counted = ", ".join(f"{n:,} with {count}" for count, n in sorted(counts.items()))
         raise NetcosimError(f"{name}: nodes have different numbers of cables ({counted})")
+    latencies = {row.latency_s or 0.0 for own in ports.values() for row in own}
+    if len(latencies) > 1:
+        raise NetcosimError(
+            f"{name}: cables of nodes have {len(latencies)} latencies; one is allowed"
+        )
+    return latencies.pop()
 
 
 def read_cables(path: Path) -> list[CableRow]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from itertools import permutations
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -19,14 +20,7 @@ from netsim.topologies.checks import (
     need_size,
 )
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.family import (
-    Family,
-    Links,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-    Nodes,
-)
+from netsim.topologies.family import Family, Links, Name, NodeLinks, Nodes
 from netsim.topologies.positions import Layout, numbered, oval, places, ring_of_groups
 from netsim.topologies.rails import (
     DIFFERENT,
@@ -36,7 +30,7 @@ from netsim.topologies.rails import (
     port_routers,
     routers_a_block,
 )
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 
 ARRANGEMENTS = ("absolute", "relative", "circulant")
 GROUPS = ("all-to-all", "aries")
@@ -206,6 +200,20 @@ class DragonflyShape:
         return self.first_global_link + src * self.global_links_per_group + k
 
 
+@dataclass(frozen=True)
+class GroupLinks(NodeLinks):
+    """Bandwidths and latencies of a network of groups."""
+
+    local_bandwidth_Bps: Annotated[int, "of a link in a group", Gt(0)] = LINK_BANDWIDTH_BPS
+    local_latency_s: Annotated[float, "of a wire in a group", Ge(0)] = LINK_LATENCY_S
+    global_bandwidth_Bps: Annotated[int, "of a link between groups", Gt(0), SEVERAL_GROUPS] = (
+        LINK_BANDWIDTH_BPS
+    )
+    global_latency_s: Annotated[float, "of a wire between groups", Ge(0), SEVERAL_GROUPS] = (
+        LINK_LATENCY_S
+    )
+
+
 def dragonfly(
     p: Annotated[int, "nodes on a router", Ge(1)],
     a: Annotated[int, "routers a group", Ge(1)],
@@ -220,85 +228,63 @@ def dragonfly(
     group: Annotated[str, "how the routers of a group are joined", OneOf(GROUPS)] = "all-to-all",
     rails: Rails = 1,
     rail_routers: RailRouters = DIFFERENT,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    local_bandwidth_Bps: Annotated[int, "of a link in a group", Gt(0)] = LINK_BANDWIDTH_BPS,
-    global_bandwidth_Bps: Annotated[
-        int, "of a link between groups", Gt(0), SEVERAL_GROUPS
-    ] = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    local_latency_s: Annotated[float, "of a wire in a group", Ge(0)] = LINK_LATENCY_S,
-    global_latency_s: Annotated[
-        float, "of a wire between groups", Ge(0), SEVERAL_GROUPS
-    ] = LINK_LATENCY_S,
+    links: Annotated[GroupLinks, "bandwidths and latencies"] = GroupLinks(),
     name: Name = None,
 ) -> Topology:
-    """Build a dragonfly.
+    """Build a dragonfly of link kinds "local" and "global".
 
-    Parameters
-    ----------
-    h : int, optional
-        Global ports a router; by default ceil((g-1)/a), one link a pair of groups.
-    arrangement, group, rails, rail_routers
-        See `DragonflyShape`.
-    node_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps : int
-        In an aries group, the three parallel cables of a column are one link of three
-        times the local bandwidth.
-
-    Returns
-    -------
-    Topology
-        Link kinds "local" and "global".
+    Parameters are those of `DragonflyShape`. By default h = ceil((g-1)/a), one link a pair of
+    groups. In an aries group, the three parallel cables of a column are one link of three times
+    the local bandwidth.
     """
     need_int("dragonfly", "a", a, 1)
     need_int("dragonfly", "g", g, 1)
     ports = -(-(g - 1) // a) if h is None else h
-    s = DragonflyShape(
-        p=p,
-        a=a,
-        h=ports,
-        g=g,
-        arrangement=arrangement,
-        group=group,
-        rails=rails,
-        rail_routers=rail_routers,
-    )
-    neighbours = [s.local_neighbours(r) for r in range(a)]
-    one_src = np.repeat(np.arange(a), s.local_degree)
-    one_dst = np.array([t for row in neighbours for t in row], dtype=np.int64)
-    base = np.repeat(np.arange(g) * a, len(one_src))
-    local_src, local_dst = base + np.tile(one_src, g), base + np.tile(one_dst, g)
-    local_bandwidth = np.full(len(local_src), local_bandwidth_Bps, dtype=np.int64)
+    s = DragonflyShape(p, a, ports, g, arrangement, group, rails, rail_routers)
+    local_src, local_dst = _local_ends(s)
+    global_src, global_dst = global_ends(s)
+    sizes = [len(local_src), len(global_src)]
+    bandwidth_Bps = np.repeat([links.local_bandwidth_Bps, links.global_bandwidth_Bps], sizes)
     if group == "aries":
         column = local_src // ARIES_SLOTS != local_dst // ARIES_SLOTS
-        local_bandwidth[column] *= ARIES_COLUMN_CABLES
-    per_group = s.global_links_per_group
-    global_src = np.empty(g * per_group, dtype=np.int64)
-    global_dst = np.empty(g * per_group, dtype=np.int64)
-    for src in range(g):
-        for dst in range(g):
-            for copy in range(s.global_links_per_pair if src != dst else 0):
-                i = src * per_group + s.link_number(src, dst, copy)
-                global_src[i] = s.global_router(src, dst, copy)
-                global_dst[i] = s.global_router(dst, src, copy)
-    n_local, n_global = len(local_src), len(global_src)
+        bandwidth_Bps[: sizes[0]][column] *= ARIES_COLUMN_CABLES
+    on_router = port_routers(s.n_routers, p, rails, rail_routers)
     return build_topology(
         family="dragonfly",
         name=name or f"dragonfly(p={p}, a={a}, h={ports}, g={g})",
         shape=s,
-        port_router=port_routers(s.n_routers, p, rails, rail_routers),
         n_routers=s.n_routers,
-        router_src=np.concatenate([local_src, global_src]),
-        router_dst=np.concatenate([local_dst, global_dst]),
-        router_kind=np.repeat([0, 1], [n_local, n_global]),
-        router_kinds=("local", "global"),
-        router_bandwidth_Bps=np.concatenate(
-            [local_bandwidth, np.full(n_global, global_bandwidth_Bps, dtype=np.int64)]
+        ports=Ports(on_router, links.node_bandwidth_Bps, links.node_latency_s, rails),
+        links=RouterLinks(
+            src=np.concatenate([local_src, global_src]),
+            dst=np.concatenate([local_dst, global_dst]),
+            kind=np.repeat([0, 1], sizes),
+            kinds=("local", "global"),
+            bandwidth_Bps=bandwidth_Bps,
+            latency_s=np.repeat([links.local_latency_s, links.global_latency_s], sizes),
         ),
-        router_latency_s=np.repeat([local_latency_s, global_latency_s], [n_local, n_global]),
-        node_bandwidth_Bps=node_bandwidth_Bps,
-        node_latency_s=node_latency_s,
-        rails=rails,
     )
+
+
+def _local_ends(s: DragonflyShape) -> tuple[Links, Links]:
+    """Return both routers of each local link: by group, sending router, receiving router."""
+    src = np.repeat(np.arange(s.a), s.local_degree)
+    dst = np.array([t for r in range(s.a) for t in s.local_neighbours(r)], dtype=np.int64)
+    first = np.repeat(np.arange(s.g) * s.a, len(src))
+    return first + np.tile(src, s.g), first + np.tile(dst, s.g)
+
+
+def global_ends(shape: Any) -> tuple[Links, Links]:
+    """Return both routers of each global link of a dragonfly or dragonfly+, by group and number."""
+    between = [
+        (src, dst, copy)
+        for src, dst in permutations(range(shape.g), 2)
+        for copy in range(shape.global_links_per_pair)
+    ]
+    between.sort(key=lambda link: (link[0], shape.link_number(*link)))
+    src = [shape.global_router(a, b, copy) for a, b, copy in between]
+    dst = [shape.global_router(b, a, copy) for a, b, copy in between]
+    return np.array(src, dtype=np.int64), np.array(dst, dtype=np.int64)
 
 
 def links_between(topology: Topology, nodes: Nodes) -> Links:

@@ -6,28 +6,21 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.parameters import OneOf
-from netsim.topologies.checks import (
-    LINK_BANDWIDTH_BPS,
-    LINK_LATENCY_S,
-    need_int,
-    need_one_of,
-    need_size,
-)
+from netsim.topologies.checks import need_int, need_one_of, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.dragonfly import ARRANGEMENTS, SEVERAL_GROUPS, place_in_turn
-from netsim.topologies.family import (
-    Family,
-    Links,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-    Nodes,
+from netsim.topologies.dragonfly import (
+    ARRANGEMENTS,
+    SEVERAL_GROUPS,
+    GroupLinks,
+    global_ends,
+    place_in_turn,
 )
+from netsim.topologies.family import Family, Links, Name, Nodes
 from netsim.topologies.positions import Layout, numbered, ring_of_groups
 from netsim.topologies.rails import (
     DIFFERENT,
@@ -37,7 +30,7 @@ from netsim.topologies.rails import (
     port_routers,
     routers_a_block,
 )
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 
 WHERE = "dragonfly-plus"
 
@@ -167,9 +160,9 @@ class DragonflyPlusShape:
         first = self.first_global_link + src * self.global_links_per_group
         return first + self.link_number(src, dst, copy)
 
-    def spine_router(self, group: int, spine: int) -> int:
-        """Return the router number of a spine."""
-        return group * self.routers_per_group + self.leaves + spine
+    def global_router(self, src: int, dst: int, copy: int = 0) -> int:
+        """Return the spine of group ``src`` that holds this global link, as a router number."""
+        return src * self.routers_per_group + self.leaves + self.global_spine(src, dst, copy)
 
 
 def dragonfly_plus(
@@ -186,31 +179,13 @@ def dragonfly_plus(
     ] = "absolute",
     rails: Rails = 1,
     rail_routers: RailRouters = DIFFERENT,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    local_bandwidth_Bps: Annotated[int, "of a link leaf to spine", Gt(0)] = LINK_BANDWIDTH_BPS,
-    global_bandwidth_Bps: Annotated[
-        int, "of a link between groups", Gt(0), SEVERAL_GROUPS
-    ] = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    local_latency_s: Annotated[float, "of a wire leaf to spine", Ge(0)] = LINK_LATENCY_S,
-    global_latency_s: Annotated[
-        float, "of a wire between groups", Ge(0), SEVERAL_GROUPS
-    ] = LINK_LATENCY_S,
+    links: Annotated[GroupLinks, "bandwidths and latencies"] = GroupLinks(),
     name: Name = None,
 ) -> Topology:
-    """Build a dragonfly+ (Megafly).
+    """Build a dragonfly+ (Megafly) of link kinds "up", "down" and "global".
 
-    Parameters
-    ----------
-    h : int, optional
-        Global ports a spine; by default ceil((g-1)/spines), one link a pair of groups.
-    rails, rail_routers
-        See `DragonflyPlusShape`.
-
-    Returns
-    -------
-    Topology
-        Link kinds "up", "down" and "global".
+    Parameters are those of `DragonflyPlusShape`. By default h = ceil((g-1)/spines), one link a
+    pair of groups.
     """
     need_int(WHERE, "spines", spines, 1)
     need_int(WHERE, "g", g, 1)
@@ -219,35 +194,25 @@ def dragonfly_plus(
     group, leaf, spine = (i.ravel() for i in np.indices((g, leaves, spines)))
     low = group * s.routers_per_group + leaf
     high = group * s.routers_per_group + leaves + spine
-    between = g * s.global_links_per_group
-    global_src = np.empty(between, dtype=np.int64)
-    global_dst = np.empty(between, dtype=np.int64)
-    for src in range(g):
-        for dst in range(g):
-            for copy in range(s.global_links_per_pair if src != dst else 0):
-                i = s.global_link(src, dst, copy) - s.first_global_link
-                global_src[i] = s.spine_router(src, s.global_spine(src, dst, copy))
-                global_dst[i] = s.spine_router(dst, s.global_spine(dst, src, copy))
-    sizes = [len(low), len(low), between]
+    global_src, global_dst = global_ends(s)
+    sizes = [2 * len(low), len(global_src)]
     # the leaf of each port counted over all groups, then as a router
     on_leaf = port_routers(g * leaves, p, rails, rail_routers)
+    on_router = on_leaf + on_leaf // leaves * spines
     return build_topology(
         family=WHERE,
         name=name or f"dragonfly-plus(p={p}, leaves={leaves}, spines={spines}, h={ports}, g={g})",
         shape=s,
-        port_router=on_leaf + on_leaf // leaves * spines,
         n_routers=s.n_routers,
-        router_src=np.concatenate([low, high, global_src]),
-        router_dst=np.concatenate([high, low, global_dst]),
-        router_kind=np.repeat([0, 1, 2], sizes),
-        router_kinds=("up", "down", "global"),
-        router_bandwidth_Bps=np.repeat(
-            [local_bandwidth_Bps, local_bandwidth_Bps, global_bandwidth_Bps], sizes
+        ports=Ports(on_router, links.node_bandwidth_Bps, links.node_latency_s, rails),
+        links=RouterLinks(
+            src=np.concatenate([low, high, global_src]),
+            dst=np.concatenate([high, low, global_dst]),
+            kind=np.repeat([0, 1, 2], [len(low), len(low), len(global_src)]),
+            kinds=("up", "down", "global"),
+            bandwidth_Bps=np.repeat([links.local_bandwidth_Bps, links.global_bandwidth_Bps], sizes),
+            latency_s=np.repeat([links.local_latency_s, links.global_latency_s], sizes),
         ),
-        router_latency_s=np.repeat([local_latency_s, local_latency_s, global_latency_s], sizes),
-        node_bandwidth_Bps=node_bandwidth_Bps,
-        node_latency_s=node_latency_s,
-        rails=rails,
     )
 
 

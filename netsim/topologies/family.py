@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.base import RoutingEntry
+from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S
 from netsim.topologies.domains import Hierarchy, router_hierarchy
 from netsim.topologies.positions import Layout
 from netsim.topology import Topology
@@ -33,6 +34,22 @@ NodeLatencyS = Annotated[float, "of the wire between a node and its router", Ge(
 LinkBandwidthBps = Annotated[int, "of a link between routers", Gt(0)]
 LinkLatencyS = Annotated[float, "of a wire between routers", Ge(0)]
 Name = Annotated[str | None, "what the machine is called in results"]
+
+
+@dataclass(frozen=True)
+class NodeLinks:
+    """Bandwidth and latency of the links of nodes; families add those between routers."""
+
+    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS
+    node_latency_s: NodeLatencyS = LINK_LATENCY_S
+
+
+@dataclass(frozen=True)
+class EqualLinks(NodeLinks):
+    """Bandwidths and latencies where all links between routers are alike."""
+
+    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS
+    link_latency_s: LinkLatencyS = LINK_LATENCY_S
 
 
 def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:

@@ -13,7 +13,7 @@ from netsim.limits import shown
 from netsim.parameters import ReadIf
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.family import Family, Links, Name, NodeBandwidthBps, NodeLatencyS, Nodes
+from netsim.topologies.family import Family, Links, Name, NodeLinks, Nodes
 from netsim.topologies.positions import Layout, numbered, rows_of_levels
 from netsim.topologies.rails import (
     DIFFERENT,
@@ -23,7 +23,7 @@ from netsim.topologies.rails import (
     port_routers,
     routers_a_block,
 )
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,20 @@ Levels = Annotated[int, "levels of switches", Ge(2), Le(3)]
 _THREE_LEVELS = ReadIf(("levels",), lambda levels: levels == 3, "machine.levels = 3")
 
 
+@dataclass(frozen=True)
+class FatTreeLinks(NodeLinks):
+    """Bandwidths and latencies by level."""
+
+    level1_bandwidth_Bps: Annotated[int, "of a link leaf to L2", Gt(0)] = LINK_BANDWIDTH_BPS
+    level1_latency_s: Annotated[float, "of a wire leaf to L2", Ge(0)] = LINK_LATENCY_S
+    level2_bandwidth_Bps: Annotated[int, "of a link L2 to spine", Gt(0), _THREE_LEVELS] = (
+        LINK_BANDWIDTH_BPS
+    )
+    level2_latency_s: Annotated[float, "of a wire L2 to spine", Ge(0), _THREE_LEVELS] = (
+        LINK_LATENCY_S
+    )
+
+
 def xgft(
     m1: Annotated[int, "nodes on a leaf", Ge(1)],
     m2: Annotated[int, "leaves a pod", Ge(1)],
@@ -188,30 +202,13 @@ def xgft(
     levels: Levels = 3,
     rails: Rails = 1,
     rail_routers: RailRouters = DIFFERENT,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    level1_bandwidth_Bps: Annotated[int, "of a link leaf to L2", Gt(0)] = LINK_BANDWIDTH_BPS,
-    level2_bandwidth_Bps: Annotated[
-        int, "of a link L2 to spine", Gt(0), _THREE_LEVELS
-    ] = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    level1_latency_s: Annotated[float, "of a wire leaf to L2", Ge(0)] = LINK_LATENCY_S,
-    level2_latency_s: Annotated[
-        float, "of a wire L2 to spine", Ge(0), _THREE_LEVELS
-    ] = LINK_LATENCY_S,
+    links: Annotated[FatTreeLinks, "bandwidths and latencies"] = FatTreeLinks(),
     name: Name = None,
 ) -> Topology:
-    """Build a fat-tree from its level sizes.
+    """Build a fat-tree from its level sizes, of link kinds "up1", "down1", "up2" and "down2".
 
-    Parameters
-    ----------
-    m1, m2, m3, w2, w3, levels, rails, rail_routers
-        See `FatTreeShape`. By default w2 = ports to nodes of a leaf (m1 with one port a node) and
-        w3 = m2 (full bandwidth).
-
-    Returns
-    -------
-    Topology
-        Link kinds "up1", "down1", "up2", "down2".
+    Parameters are those of `FatTreeShape`. By default w2 = ports to nodes of a leaf (m1 with one
+    port a node) and w3 = m2 (full bandwidth).
     """
     spines = (m2 if levels == 3 else 0) if w3 is None else w3
     need_rails("fattree", rails, rail_routers, "m2", m2)
@@ -221,23 +218,24 @@ def xgft(
     l2_of_leaf = s.n_leaves + (leaf // s.m2) * s.w2 + np.tile(np.arange(s.w2), s.n_leaves)
     l2 = np.repeat(s.n_leaves + np.arange(s.n_l2), s.w3)
     spine = s.n_leaves + s.n_l2 + np.tile(np.arange(s.n_spines), s.m3)
-    sizes = [len(leaf), len(leaf), len(l2), len(l2)]
-    b1, b2, t1, t2 = level1_bandwidth_Bps, level2_bandwidth_Bps, level1_latency_s, level2_latency_s
+    sizes = [2 * len(leaf), 2 * len(l2)]
+    on_leaf = port_routers(s.n_leaves, m1, rails, rail_routers)
     return build_topology(
         family="fattree",
         name=name or f"fattree(m1={s.m1}, m2={s.m2}, m3={s.m3}, w2={s.w2}, w3={s.w3})",
         shape=s,
-        port_router=port_routers(s.n_leaves, m1, rails, rail_routers),
         n_routers=s.n_routers,
-        router_src=np.concatenate([leaf, l2_of_leaf, l2, spine]),
-        router_dst=np.concatenate([l2_of_leaf, leaf, spine, l2]),
-        router_kind=np.repeat(np.arange(4), sizes),
-        router_kinds=("up1", "down1", "up2", "down2"),
-        router_bandwidth_Bps=np.repeat([b1, b1, b2, b2], sizes),
-        router_latency_s=np.repeat([t1, t1, t2, t2], sizes),
-        node_bandwidth_Bps=node_bandwidth_Bps,
-        node_latency_s=node_latency_s,
-        rails=rails,
+        ports=Ports(on_leaf, links.node_bandwidth_Bps, links.node_latency_s, rails),
+        links=RouterLinks(
+            src=np.concatenate([leaf, l2_of_leaf, l2, spine]),
+            dst=np.concatenate([l2_of_leaf, leaf, spine, l2]),
+            kind=np.repeat(np.arange(4), np.array(sizes).repeat(2) // 2),
+            kinds=("up1", "down1", "up2", "down2"),
+            bandwidth_Bps=np.repeat(
+                [links.level1_bandwidth_Bps, links.level2_bandwidth_Bps], sizes
+            ),
+            latency_s=np.repeat([links.level1_latency_s, links.level2_latency_s], sizes),
+        ),
     )
 
 
@@ -260,18 +258,8 @@ def fat_tree(
 
     Three levels: m1 = m2 = w2 = w3 = radix/2 and ``radix`` pods; with fewer pods the spines stay
     and only their links to the missing pods go. Two levels: m1 = w2 = radix/2 and ``radix`` leaves.
-
-    Parameters
-    ----------
-    pods : int, optional
-        1 .. radix.
-    rails, rail_routers
-        See `FatTreeShape`; half the ports of a leaf go to nodes.
-    taper : float
-        Up-links for each down-link of a leaf and of an L2 switch, in (0, 1]; w2 and w3
-        are rounded to whole links, at least 1.
-    node_bandwidth_Bps : int, optional
-        Less than ``bandwidth_Bps``: nodes that drive their link slower than switches do.
+    With a taper below 1, w2 and w3 are rounded to whole links, at least 1. For ``rails`` and
+    ``rail_routers`` see `FatTreeShape`; half the ports of a leaf go to nodes.
     """
     need_int("fattree", "radix", radix, 2)
     if radix % 2:
@@ -281,8 +269,8 @@ def fat_tree(
     half = radix // 2
     up = max(1, round(half * taper))
     need_rails("fattree", rails, rail_routers, "leaves a pod", half if levels == 3 else radix)
-    here = rails // routers_a_block(rails, rail_routers)
-    if half % here:
+    ports_on_leaf = rails // routers_a_block(rails, rail_routers)
+    if half % ports_on_leaf:
         raise NetcosimError(
             f"fattree: rails = {rails} on the same leaf do not divide its {half} ports to nodes"
         )
@@ -295,22 +283,12 @@ def fat_tree(
         if pods not in (None, 1):
             raise NetcosimError(f"fattree: pods = {pods}; two levels have no pods")
         m2, m3, w3 = radix, 1, 0
+    node_Bps = bandwidth_Bps if node_bandwidth_Bps is None else node_bandwidth_Bps
+    links = FatTreeLinks(node_Bps, latency_s, *2 * (bandwidth_Bps, latency_s))
+    name = name or f"fattree(radix={radix}, pods={m3}, levels={levels})"
+    sizes = half // ports_on_leaf, m2, m3, up, w3
     return xgft(
-        half // here,
-        m2,
-        m3,
-        up,
-        w3,
-        levels=levels,
-        rails=rails,
-        rail_routers=rail_routers,
-        node_bandwidth_Bps=bandwidth_Bps if node_bandwidth_Bps is None else node_bandwidth_Bps,
-        level1_bandwidth_Bps=bandwidth_Bps,
-        level2_bandwidth_Bps=bandwidth_Bps,
-        node_latency_s=latency_s,
-        level1_latency_s=latency_s,
-        level2_latency_s=latency_s,
-        name=name or f"fattree(radix={radix}, pods={m3}, levels={levels})",
+        *sizes, levels=levels, rails=rails, rail_routers=rail_routers, links=links, name=name
     )
 
 

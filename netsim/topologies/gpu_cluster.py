@@ -18,8 +18,9 @@ from netsim.topologies.checks import SCALE_UP_BPS, need_int, need_one_of, need_s
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.family import Family, Name
 from netsim.topologies.positions import Layout, numbered, rows_of_levels
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 
+WHERE = "gpu-cluster"
 RAIL, LEAF, RAIL_ONLY = FABRICS = ("rail", "leaf", "rail-only")
 
 NIC_BPS = 50 * 10**9
@@ -135,49 +136,75 @@ class GpuClusterShape:
         return low, np.concatenate([self.leaf(gpus, 0), self.leaf(0 * plane, plane)])
 
 
-def gpu_cluster(
-    nodes: Annotated[int, "servers or trays of GPUs", Ge(1)],
-    *,
-    gpus_per_node: Annotated[int, "GPUs of a node", Ge(1)] = 8,
+@dataclass(frozen=True)
+class ScaleUp:
+    """Network that joins neighbouring GPUs by one switch, such as NVLink."""
+
     scale_up_domain: Annotated[
         int | None, "GPUs that a scale-up switch joins; those of a node if left out", Ge(1)
-    ] = None,
+    ] = None
     scale_up_bandwidth_Bps: Annotated[
         int, "of a GPU's links to the scale-up switch, in each direction", Gt(0)
-    ] = SCALE_UP_BPS,
+    ] = SCALE_UP_BPS
     scale_up_latency_s: Annotated[
         float, "of the wire between a GPU and the scale-up switch", Ge(0)
-    ] = SCALE_UP_LATENCY_S,
-    nics_per_node: Annotated[int | None, "NICs of a node; one a GPU if left out", Ge(1)] = None,
-    nic_bandwidth_Bps: Annotated[int, "of a NIC, all its ports together", Gt(0)] = NIC_BPS,
-    nic_latency_s: Annotated[float, "of the wire between a NIC and a leaf", Ge(0)] = NIC_LATENCY_S,
+    ] = SCALE_UP_LATENCY_S
+
+
+@dataclass(frozen=True)
+class Nics:
+    """NICs of a node."""
+
+    nics_per_node: Annotated[int | None, "NICs of a node; one a GPU if left out", Ge(1)] = None
+    nic_bandwidth_Bps: Annotated[int, "of a NIC, all its ports together", Gt(0)] = NIC_BPS
+    nic_latency_s: Annotated[float, "of the wire between a NIC and a leaf", Ge(0)] = NIC_LATENCY_S
+    planes: Annotated[int, "ports of a NIC, each in a fabric of its own", Ge(1)] = 1
+
+    def port_bandwidth(self, gpus_per_node: int) -> int:
+        """Return the bandwidth of a GPU in each plane, in bytes a second."""
+        nics = gpus_per_node if self.nics_per_node is None else self.nics_per_node
+        return self.nic_bandwidth_Bps * nics // (gpus_per_node * self.planes)
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """Switches that join the NICs."""
+
     fabric: Annotated[
         str,
         "rail: GPU r of each node on leaf r; leaf: all GPUs of a node on one leaf; rail-only: as "
         "rail, without a switch that joins rails",
         OneOf(FABRICS),
-    ] = RAIL,
-    nodes_per_leaf: Annotated[int | None, "nodes that share leaves; all if left out", Ge(1)] = None,
-    nodes_per_pod: Annotated[
-        int | None, "nodes below the same spines; all if left out", Ge(1)
-    ] = None,
-    spines: Annotated[
-        int | None, "up-links of a leaf; by oversubscription if left out", Ge(1)
-    ] = None,
+    ] = RAIL
+    nodes_per_leaf: Annotated[int | None, "nodes that share leaves; all if left out", Ge(1)] = None
+    nodes_per_pod: Annotated[int | None, "nodes below the same spines; all if left out", Ge(1)] = (
+        None
+    )
+    spines: Annotated[int | None, "up-links of a leaf; by oversubscription if left out", Ge(1)] = (
+        None
+    )
     oversubscription: Annotated[
         float,
         "bandwidth to GPUs over bandwidth to spines, of a leaf",
         Gt(0),
         ReadIf(("spines",), lambda spines: spines is None, "machine.spines is not given"),
-    ] = 1.0,
+    ] = 1.0
     core_oversubscription: Annotated[
         float, "bandwidth to leaves over bandwidth to cores, of a spine", Gt(0)
-    ] = 1.0,
-    planes: Annotated[int, "ports of a NIC, each in a fabric of its own", Ge(1)] = 1,
+    ] = 1.0
     fabric_bandwidth_Bps: Annotated[
         int | None, "of a link between switches; a NIC's port if left out", Gt(0)
-    ] = None,
-    fabric_latency_s: Annotated[float, "of a wire between switches", Ge(0)] = NIC_LATENCY_S,
+    ] = None
+    fabric_latency_s: Annotated[float, "of a wire between switches", Ge(0)] = NIC_LATENCY_S
+
+
+def gpu_cluster(
+    nodes: Annotated[int, "servers or trays of GPUs", Ge(1)],
+    *,
+    gpus_per_node: Annotated[int, "GPUs of a node", Ge(1)] = 8,
+    scale_up: Annotated[ScaleUp, "see the class"] = ScaleUp(),
+    nics: Annotated[Nics, "see the class"] = Nics(),
+    fabric: Annotated[Fabric, "see the class"] = Fabric(),
     name: Name = None,
 ) -> Topology:
     """Build a cluster whose nodes, in the topology, are GPUs.
@@ -194,22 +221,90 @@ def gpu_cluster(
         scale-up switches carry messages to other rails. Otherwise one a domain, and one a plane,
         only join all switches to one network; they carry no message.
     """
-    where = "gpu-cluster"
-    need_one_of(where, "fabric", fabric, FABRICS)
-    domain = gpus_per_node if scale_up_domain is None else scale_up_domain
-    per_leaf = nodes if nodes_per_leaf is None else nodes_per_leaf
-    per_pod = nodes if nodes_per_pod is None else nodes_per_pod
-    nics = gpus_per_node if nics_per_node is None else nics_per_node
+    s = _shape(nodes, gpus_per_node, scale_up, nics, fabric)
+    planes, kind = s.planes, s.fabric
+    port_Bps = nics.port_bandwidth(gpus_per_node)
+    link_Bps = port_Bps if fabric.fabric_bandwidth_Bps is None else fabric.fabric_bandwidth_Bps
+    cables = s.sizes[1] * s.spines + s.sizes[2] * s.cores + s.n_gpus
+    need_size(WHERE, f"nodes = {shown(nodes)}", s.n_gpus, 2 * (s.n_gpus * (1 + planes) + cables))
+    gpus = np.arange(s.n_gpus)
+    domain = (gpus // s.scale_up_domain).astype(np.int32)
+    ends = [s.relays(), s.leaf_links(), s.spine_links()]
+    sizes = 2 * np.array([len(low) for low, _ in ends])
+    return build_topology(
+        family=WHERE,
+        name=name or f"{WHERE}(nodes={nodes}, gpus_per_node={gpus_per_node}, fabric={kind})",
+        shape=s,
+        n_routers=sum(s.sizes),
+        ports=Ports(
+            router=np.column_stack([domain, s.leaf(gpus[:, None], np.arange(planes))]).ravel(),
+            bandwidth_Bps=np.tile(
+                [scale_up.scale_up_bandwidth_Bps, *planes * [port_Bps]], len(gpus)
+            ),
+            latency_s=np.tile(
+                [scale_up.scale_up_latency_s, *planes * [nics.nic_latency_s]], len(gpus)
+            ),
+            rails=1 + planes,
+        ),
+        links=RouterLinks(
+            src=np.concatenate([part for low, high in ends for part in (low, high)]),
+            dst=np.concatenate([part for low, high in ends for part in (high, low)]),
+            kind=np.repeat([0, 0, 1, 2, 3, 4], np.repeat(sizes // 2, 2)),
+            kinds=("relay", "leaf-up", "leaf-down", "spine-up", "spine-down"),
+            bandwidth_Bps=np.repeat([port_Bps, link_Bps, link_Bps], sizes),
+            latency_s=np.repeat([nics.nic_latency_s, *2 * [fabric.fabric_latency_s]], sizes),
+        ),
+        scale_up=domain,
+        nic_rail=(gpus % gpus_per_node).astype(np.int32) if kind == RAIL_ONLY else None,
+    )
+
+
+def _shape(
+    nodes: int, gpus_per_node: int, scale_up: ScaleUp, nics: Nics, fabric: Fabric
+) -> GpuClusterShape:
+    """Return the shape of a cluster, its spines and cores counted from the oversubscription."""
+    domain, per_leaf, per_pod = _sizes(nodes, gpus_per_node, scale_up, nics, fabric)
+    kind = fabric.fabric
+    leaves = ceil(per_pod / per_leaf) * (gpus_per_node if kind == RAIL else 1)
+    pods = ceil(nodes / per_pod)
+    spines = cores = 0
+    notes = []
+    if leaves * pods > 1:
+        port_Bps = nics.port_bandwidth(gpus_per_node)
+        gpus_on_leaf = per_leaf * (gpus_per_node if kind == LEAF else 1)
+        even = gpus_on_leaf * port_Bps / (fabric.fabric_bandwidth_Bps or port_Bps)
+        wanted = fabric.oversubscription
+        spines = fabric.spines or max(1, ceil(even / wanted))
+        if fabric.spines is None:
+            notes.append(_reached("oversubscription", wanted, spines, "spine", even))
+    if pods > 1:
+        wanted = fabric.core_oversubscription
+        cores = max(1, ceil(leaves / wanted))
+        notes.append(_reached("core_oversubscription", wanted, cores, "core", leaves))
+    return GpuClusterShape(
+        *(kind, nodes, gpus_per_node, domain, per_leaf, per_pod, spines, cores, nics.planes),
+        tuple(filter(None, notes)),
+    )
+
+
+def _sizes(
+    nodes: int, gpus_per_node: int, scale_up: ScaleUp, nics: Nics, fabric: Fabric
+) -> tuple[int, int, int]:
+    """Return the GPUs of a domain, the nodes of a leaf and those of a pod, all checked."""
+    need_one_of(WHERE, "fabric", fabric.fabric, FABRICS)
+    domain = gpus_per_node if scale_up.scale_up_domain is None else scale_up.scale_up_domain
+    per_leaf = nodes if fabric.nodes_per_leaf is None else fabric.nodes_per_leaf
+    per_pod = nodes if fabric.nodes_per_pod is None else fabric.nodes_per_pod
     for what, value in (
         ("nodes", nodes),
         ("gpus_per_node", gpus_per_node),
         ("scale_up_domain", domain),
         ("nodes_per_leaf", per_leaf),
         ("nodes_per_pod", per_pod),
-        ("nics_per_node", nics),
-        ("planes", planes),
+        ("nics_per_node", 1 if nics.nics_per_node is None else nics.nics_per_node),
+        ("planes", nics.planes),
     ):
-        need_int(where, what, value, 1)
+        need_int(WHERE, what, value, 1)
     per_leaf, per_pod = min(per_leaf, nodes), min(per_pod, nodes)
     for what, value, part_of, part in (
         ("scale_up_domain", domain, "gpus_per_node", gpus_per_node),
@@ -218,59 +313,12 @@ def gpu_cluster(
     ):
         if value % part and (what == "scale_up_domain" or value < nodes):
             raise NetcosimError(
-                f"{where}: {what} = {shown(value)}; it must be a multiple of {part_of}, "
+                f"{WHERE}: {what} = {shown(value)}; it must be a multiple of {part_of}, "
                 f"{shown(part)}"
             )
-    if fabric == RAIL_ONLY and planes > 1:
-        raise NetcosimError(f"{where}: planes = {planes}; a rail-only fabric has 1")
-    port_Bps = nic_bandwidth_Bps * nics // (gpus_per_node * planes)
-    link_Bps = port_Bps if fabric_bandwidth_Bps is None else fabric_bandwidth_Bps
-    gpus_a_leaf = per_leaf * (gpus_per_node if fabric == LEAF else 1)
-    leaves = ceil(per_pod / per_leaf) * (gpus_per_node if fabric == RAIL else 1)
-    pods = ceil(nodes / per_pod)
-    up = core_up = 0
-    notes = []
-    if leaves * pods > 1:
-        even = gpus_a_leaf * port_Bps / link_Bps
-        up = spines or max(1, ceil(even / oversubscription))
-        if spines is None:
-            notes.append(_reached("oversubscription", oversubscription, up, "spine", even))
-    if pods > 1:
-        core_up = max(1, ceil(leaves / core_oversubscription))
-        notes.append(
-            _reached("core_oversubscription", core_oversubscription, core_up, "core", leaves)
-        )
-    s = GpuClusterShape(
-        *(fabric, nodes, gpus_per_node, domain, per_leaf, per_pod, up, core_up, planes),
-        tuple(filter(None, notes)),
-    )
-    cables = s.sizes[1] * up + s.sizes[2] * core_up + s.n_gpus
-    need_size(where, f"nodes = {shown(nodes)}", s.n_gpus, 2 * (s.n_gpus * (1 + planes) + cables))
-    gpus = np.arange(s.n_gpus)
-    ports = np.empty((s.n_gpus, 1 + planes), dtype=np.int64)
-    ports[:, 0] = gpus // domain
-    ports[:, 1:] = s.leaf(gpus[:, None], np.arange(planes))
-    ends = [s.relays(), s.leaf_links(), s.spine_links()]
-    counts = np.array([len(low) for low, _ in ends])
-    both = np.repeat(counts, 2)
-    return build_topology(
-        family=where,
-        name=name or f"gpu-cluster(nodes={nodes}, gpus_per_node={gpus_per_node}, fabric={fabric})",
-        shape=s,
-        port_router=ports.ravel(),
-        n_routers=sum(s.sizes),
-        router_src=np.concatenate([part for low, high in ends for part in (low, high)]),
-        router_dst=np.concatenate([part for low, high in ends for part in (high, low)]),
-        router_kind=np.repeat([0, 0, 1, 2, 3, 4], both),
-        router_kinds=("relay", "leaf-up", "leaf-down", "spine-up", "spine-down"),
-        router_bandwidth_Bps=np.repeat([port_Bps, link_Bps, link_Bps], 2 * counts),
-        router_latency_s=np.repeat([nic_latency_s, fabric_latency_s, fabric_latency_s], 2 * counts),
-        node_bandwidth_Bps=np.tile([scale_up_bandwidth_Bps] + planes * [port_Bps], s.n_gpus),
-        node_latency_s=np.tile([scale_up_latency_s] + planes * [nic_latency_s], s.n_gpus),
-        rails=1 + planes,
-        scale_up=(gpus // domain).astype(np.int32),
-        nic_rail=(gpus % gpus_per_node).astype(np.int32) if fabric == RAIL_ONLY else None,
-    )
+    if fabric.fabric == RAIL_ONLY and nics.planes > 1:
+        raise NetcosimError(f"{WHERE}: planes = {nics.planes}; a rail-only fabric has 1")
+    return domain, per_leaf, per_pod
 
 
 def _reached(key: str, wanted: float, n: int, what: str, even: float) -> str:
@@ -331,7 +379,7 @@ def switches_by_level(topology: Topology) -> Layout:
 
 
 FAMILY = Family(
-    name="gpu-cluster",
+    name=WHERE,
     description="GPUs with scale-up domains (NVLink) and a rail-optimised, leaf-spine or rail-only "
     "fabric of two or three levels",
     builders=(gpu_cluster,),

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,16 +19,9 @@ from netsim.kinds import need_kinds
 from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.family import (
-    Family,
-    LinkBandwidthBps,
-    LinkLatencyS,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-)
+from netsim.topologies.family import EqualLinks, Family, Name
 from netsim.topologies.foreign import refuse_foreign
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 from netsim.units import Dimension, parse_quantity
 
 if TYPE_CHECKING:
@@ -79,20 +72,21 @@ def topology_from_cables(
     """
     ends = np.asarray(cables, dtype=np.int64).reshape(-1, 2)
     m = len(ends)
+    on_router = np.repeat(np.arange(len(nodes_per_router)), nodes_per_router)
     return build_topology(
         family=family,
         name=name,
         shape=shape,
-        port_router=np.repeat(np.arange(len(nodes_per_router)), nodes_per_router),
         n_routers=len(nodes_per_router),
-        router_src=ends.ravel(),
-        router_dst=ends[:, ::-1].ravel(),
-        router_kind=np.zeros(2 * m, dtype=np.int64),
-        router_kinds=("link",),
-        router_bandwidth_Bps=np.repeat(np.broadcast_to(bandwidth_Bps, m), 2),
-        router_latency_s=np.repeat(np.broadcast_to(latency_s, m), 2),
-        node_bandwidth_Bps=node_bandwidth_Bps,
-        node_latency_s=node_latency_s,
+        ports=Ports(on_router, node_bandwidth_Bps, node_latency_s),
+        links=RouterLinks(
+            src=ends.ravel(),
+            dst=ends[:, ::-1].ravel(),
+            kind=np.zeros(2 * m, dtype=np.int64),
+            kinds=("link",),
+            bandwidth_Bps=np.repeat(np.broadcast_to(bandwidth_Bps, m), 2),
+            latency_s=np.repeat(np.broadcast_to(latency_s, m), 2),
+        ),
     )
 
 
@@ -215,10 +209,7 @@ def graph(
 def graph_file(
     file: Annotated[str, "GraphML, GML, node-link JSON or edge list", NamesFile],
     *,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    links: Annotated[EqualLinks, "bandwidths and latencies"] = EqualLinks(),
     name: Name = None,
 ) -> Topology:
     """Build a topology from a file in GraphML, GML or node-link JSON, or else an edge list.
@@ -247,19 +238,12 @@ def graph_file(
         raise NetcosimError(
             f"graph file {file}: cannot be read ({error or type(error).__name__})"
         ) from error
-    of_nodes = {"node_bandwidth_Bps": node_bandwidth_Bps, "node_latency_s": node_latency_s}
-    for key, used in of_nodes.items():
+    for key in ("node_bandwidth_Bps", "node_latency_s"):
+        used = getattr(links, key)
         if network.graph.get(key, used) != used:
             line = f"{file}: {key} = {network.graph[key]} of the graph is not read ({used} is used)"
             warn_of_model(line)
-    return graph(
-        network,
-        node_bandwidth_Bps=node_bandwidth_Bps,
-        link_bandwidth_Bps=link_bandwidth_Bps,
-        node_latency_s=node_latency_s,
-        link_latency_s=link_latency_s,
-        name=name or path.stem,
-    )
+    return graph(network, **asdict(links), name=name or path.stem)
 
 
 def _from_json(content: dict[str, Any]) -> nx.Graph[Any]:

@@ -12,23 +12,9 @@ from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
-from netsim.topologies.checks import (
-    LINK_BANDWIDTH_BPS,
-    LINK_LATENCY_S,
-    MAX_DIMENSIONS,
-    need_int,
-    need_size,
-)
+from netsim.topologies.checks import MAX_DIMENSIONS, need_int, need_size
 from netsim.topologies.domains import grid_hierarchy
-from netsim.topologies.family import (
-    Concentration,
-    Family,
-    LinkBandwidthBps,
-    LinkLatencyS,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-)
+from netsim.topologies.family import Concentration, EqualLinks, Family, Name
 from netsim.topologies.graph import topology_from_cables
 from netsim.topologies.positions import grid
 from netsim.topology import Topology
@@ -65,13 +51,7 @@ class HyperXShape:
         need_size("hyperx", given, nodes, links)
 
 
-def _build(
-    family: str,
-    name: str,
-    shape: HyperXShape,
-    bandwidths: tuple[int, int],
-    latencies: tuple[float, float],
-) -> Topology:
+def _build(family: str, name: str, shape: HyperXShape, links: EqualLinks) -> Topology:
     routers = np.arange(int(np.prod(shape.dims))).reshape(shape.dims)
     cables = []
     for d in range(len(shape.dims)):
@@ -84,10 +64,10 @@ def _build(
         shape=shape,
         nodes_per_router=np.full(routers.size, shape.concentration),
         cables=np.concatenate(cables),
-        bandwidth_Bps=bandwidths[1],
-        latency_s=latencies[1],
-        node_bandwidth_Bps=bandwidths[0],
-        node_latency_s=latencies[0],
+        bandwidth_Bps=links.link_bandwidth_Bps,
+        latency_s=links.link_latency_s,
+        node_bandwidth_Bps=links.node_bandwidth_Bps,
+        node_latency_s=links.node_latency_s,
     )
 
 
@@ -95,28 +75,20 @@ def hyperx(
     dims: Annotated[Sequence[int], "length of each dimension", Ge(1)],
     *,
     concentration: Concentration = 1,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    links: Annotated[EqualLinks, "bandwidths and latencies"] = EqualLinks(),
     name: Name = None,
 ) -> Topology:
     """Build a HyperX: all-to-all in every dimension. Parameters as in `HyperXShape`."""
     shape = HyperXShape(tuple(dims), concentration)
     shown = "x".join(map(str, shape.dims))
-    bandwidths = (node_bandwidth_Bps, link_bandwidth_Bps)
-    latencies = (node_latency_s, link_latency_s)
-    return _build("hyperx", name or f"hyperx({shown})", shape, bandwidths, latencies)
+    return _build("hyperx", name or f"hyperx({shown})", shape, links)
 
 
 def hypercube(
     dimension: Annotated[int, "dimensions; 2^dimension routers", Ge(1)],
     *,
     concentration: Concentration = 1,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    links: Annotated[EqualLinks, "bandwidths and latencies"] = EqualLinks(),
     name: Name = None,
 ) -> Topology:
     """Build a hypercube of 2^dimension routers; neighbours differ in one bit."""
@@ -126,9 +98,7 @@ def hypercube(
             f"hypercube: dimension = {shown(dimension)}; at most {MAX_DIMENSIONS} are allowed"
         )
     shape = HyperXShape((2,) * dimension, concentration)
-    bandwidths = (node_bandwidth_Bps, link_bandwidth_Bps)
-    latencies = (node_latency_s, link_latency_s)
-    return _build("hypercube", name or f"hypercube({dimension})", shape, bandwidths, latencies)
+    return _build("hypercube", name or f"hypercube({dimension})", shape, links)
 
 
 HYPERX = Family(

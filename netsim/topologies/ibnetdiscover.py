@@ -60,36 +60,22 @@ def ibnetdiscover(
 ) -> Topology:
     """Build the machine of an InfiniBand fabric. Its bandwidths are those of the file.
 
-    Parameters
-    ----------
-    rails : int, optional
-        By default all hosts must have the same number of ports.
-    gpus_per_node, scale_up_bandwidth_Bps : int, optional
-        See `netsim.topologies.switches.gpus_of_servers`.
-    name : str, optional
-        By default the file's name.
+    Without ``rails`` all hosts must have the same number of ports. The default name is the file's.
     """
     path = Path(file)
     name = name or path.name
-    found = read_fabric(path)
-    switches = _named(found)
+    content = read_fabric(path)
+    switches = _named(content)
     index = {guid: i for i, guid in enumerate(switches)}
-    hosts, notes = _hosts(found)
-    if adapters is not None:
-        hosts = _of_adapters(name, hosts, adapters)
-    if not hosts:
-        raise NetcosimError(f"{name}: no adapter is connected with a switch")
-    taken = _rails(name, hosts, rails)
-    chosen = {host: ports[:taken] for host, ports in hosts.items() if len(ports) >= taken}
-    if not chosen:
-        raise NetcosimError(f"{name}: rails = {taken}; no host has so many ports")
-    notes += _left_out(hosts, taken)
-    nodes = sorted(chosen, key=_natural)
-    node_switch = [[index[switch] for _, _, switch, _ in chosen[host]] for host in nodes]
-    speeds = [[speed for *_, speed in chosen[host]] for host in nodes]
+    all_hosts, notes = _hosts(content)
+    hosts, left_out = _chosen(name, all_hosts, rails, adapters)
+    nodes = sorted(hosts, key=_natural)
+    n_ports = len(hosts[nodes[0]])
+    node_switch = [[index[switch] for _, _, switch, _ in hosts[host]] for host in nodes]
+    speeds = [[speed for *_, speed in hosts[host]] for host in nodes]
     between = sorted(
         (index[a], index[b], speed)
-        for ((a, _), (b, _)), speed in found.links.items()
+        for ((a, _), (b, _)), speed in content.links.items()
         if a in index and b in index
     )
     wiring = Wiring(
@@ -102,14 +88,30 @@ def ibnetdiscover(
         node_bandwidth_Bps=np.array(speeds, dtype=np.int64),
         node_latency_s=node_latency_s,
         notes=(
-            f"{len(nodes):,} nodes of {taken} ports, {len(switches):,} switches, "
+            f"{len(nodes):,} nodes of {n_ports} ports, {len(switches):,} switches, "
             f"{len(between):,} cables between them",
             *notes,
+            *left_out,
         ),
         gpus=Gpus.given(gpus_per_node, scale_up_bandwidth_Bps),
         fabric=fabric,
     )
     return switch_network("ibnetdiscover", name, wiring)
+
+
+def _chosen(
+    name: str, hosts: dict[str, list[Port]], rails: int | None, adapters: str | None
+) -> tuple[dict[str, list[Port]], list[str]]:
+    """Return the ports to use of each host, the same number of all, and notes on the others."""
+    if adapters is not None:
+        hosts = _of_adapters(name, hosts, adapters)
+    if not hosts:
+        raise NetcosimError(f"{name}: no adapter is connected with a switch")
+    n = _rails(name, hosts, rails)
+    chosen = {host: ports[:n] for host, ports in hosts.items() if len(ports) >= n}
+    if not chosen:
+        raise NetcosimError(f"{name}: rails = {n}; no host has so many ports")
+    return chosen, _left_out(hosts, n)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

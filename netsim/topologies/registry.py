@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
-from netsim.parameters import checked
+from netsim.parameters import call, checked
 from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from netsim.topologies.presets import PRESETS
@@ -84,9 +84,10 @@ def make_topology(family: str, params: Mapping[str, object] | nx.Graph[Any]) -> 
     builder = FAMILIES[family].builder_for(given)
     values = checked(f"topology {family}", builder, given)
     try:
-        return given_by(FAMILIES[family], builder(**values), Topology)
+        topology: Topology = given_by(FAMILIES[family], call(builder, values), Topology)
     except OverflowError as error:
         raise NetcosimError(f"topology {family}: a parameter is too large ({error})") from None
+    return topology
 
 
 def small_machine(family: str, number: int, params: Mapping[str, object]) -> Topology:

@@ -11,15 +11,8 @@ from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
-from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
-from netsim.topologies.family import (
-    Family,
-    LinkBandwidthBps,
-    LinkLatencyS,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-)
+from netsim.topologies.checks import need_int, need_size
+from netsim.topologies.family import EqualLinks, Family, Name
 from netsim.topologies.graph import topology_from_cables
 from netsim.topologies.positions import Layout, oval, places, ring_of_groups
 from netsim.topology import Topology
@@ -70,10 +63,7 @@ def slimfly(
     concentration: Annotated[
         int | None, "nodes a router; half its links, rounded up, if left out", Ge(1)
     ] = None,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    links: Annotated[EqualLinks, "bandwidths and latencies"] = EqualLinks(),
     name: Name = None,
 ) -> Topology:
     """Build a Slim Fly.
@@ -101,10 +91,10 @@ def slimfly(
         shape=shape,
         nodes_per_router=np.full(2 * q * q, shape.concentration),
         cables=cables,
-        bandwidth_Bps=link_bandwidth_Bps,
-        latency_s=link_latency_s,
-        node_bandwidth_Bps=node_bandwidth_Bps,
-        node_latency_s=node_latency_s,
+        bandwidth_Bps=links.link_bandwidth_Bps,
+        latency_s=links.link_latency_s,
+        node_bandwidth_Bps=links.node_bandwidth_Bps,
+        node_latency_s=links.node_latency_s,
     )
 
 

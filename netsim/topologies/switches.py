@@ -15,7 +15,7 @@ from netsim.parameters import ReadIf
 from netsim.topologies.checks import need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.positions import Layout, by_domains, rows_of_levels
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 
 LEAF = "leaf"
 GpusPerNode = Annotated[int | None, "GPUs of a node, which are then the machine's nodes", Ge(1)]
@@ -128,32 +128,33 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     relays = np.column_stack([joints[:-1], joints[1:]])
     joined = np.concatenate([cables, relays])
     speed = np.broadcast_to(_by_node(w.node_bandwidth_Bps), node_switch.shape)[order]
-    cable_Bps = np.broadcast_to(w.bandwidth_Bps, len(cables))
-    names = [w.nodes[i] for i in order.tolist()]
-    made = build_topology(
+    n_links = len(cables), len(relays)
+    machine = build_topology(
         family=family,
         name=name,
         shape=SwitchesShape(tuple(w.switches), height.astype(np.int64), domains, w.notes),
-        port_router=node_switch[order].ravel(),
         n_routers=n,
-        router_src=joined.ravel(),
-        router_dst=joined[:, ::-1].ravel(),
-        router_kind=np.append(np.stack([kind, back], axis=1), np.full(2 * len(relays), 3)),
-        router_kinds=("up", "down", "level", "relay")[: 4 if len(relays) else 3],
-        router_bandwidth_Bps=np.repeat(np.append(cable_Bps, np.full(len(relays), speed.min())), 2),
-        router_latency_s=np.repeat(
-            np.append(
-                np.broadcast_to(w.latency_s, len(cables)), np.full(len(relays), w.node_latency_s)
-            ),
-            2,
-        ),
-        node_bandwidth_Bps=speed.ravel(),
-        node_latency_s=w.node_latency_s,
-        rails=rails,
-        node_names=names,
+        node_names=[w.nodes[i] for i in order.tolist()],
         islands=None if w.islands is None else w.islands[order].astype(np.int32),
+        ports=Ports(node_switch[order].ravel(), speed.ravel(), w.node_latency_s, rails),
+        links=RouterLinks(
+            src=joined.ravel(),
+            dst=joined[:, ::-1].ravel(),
+            kind=np.append(np.stack([kind, back], axis=1), np.full(2 * len(relays), 3)),
+            kinds=("up", "down", "level", "relay")[: 4 if len(relays) else 3],
+            bandwidth_Bps=_both_ways(n_links, w.bandwidth_Bps, speed.min()),
+            latency_s=_both_ways(n_links, w.latency_s, w.node_latency_s),
+        ),
     )
-    return made if w.gpus is None else gpus_of_servers(made, w.gpus)
+    return machine if w.gpus is None else gpus_of_servers(machine, w.gpus)
+
+
+def _both_ways(
+    n_links: tuple[int, int], of_cables: ArrayLike, of_relays: float
+) -> NDArray[np.number]:
+    """Return a value of each directed link, those of cables before those of relays."""
+    values = np.broadcast_to(of_cables, n_links[0]), np.full(n_links[1], of_relays)
+    return np.repeat(np.append(*values), 2)
 
 
 def _by_node(bandwidth_Bps: ArrayLike) -> NDArray[np.int64]:
@@ -170,48 +171,34 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
     """
     piece = pieces(len(w.switches), w.cables)
     planes = np.sort(piece[w.node_switch], axis=1)
-    fabrics = np.unique(planes, axis=0)
-    if w.fabric is not None:
-        if w.fabric not in w.switches:
-            raise NetcosimError(f"{name}: fabric = {w.fabric!r} is no switch of it")
-        chosen = piece[list(w.switches).index(w.fabric)]
-        inside = (planes == chosen).any(axis=1)
-        if not inside.any():
-            raise NetcosimError(f"{name}: fabric = {w.fabric!r}: no node is on or behind it")
-        fabrics = np.unique(planes[inside], axis=0)
-    else:
-        inside = np.ones(len(planes), dtype=np.bool_)
+    inside = _nodes_in_use(name, w, piece, planes)
+    fabrics, fabric_of, sizes = np.unique(
+        planes[inside], axis=0, return_inverse=True, return_counts=True
+    )
     n_pieces = [len(np.unique(row)) for row in fabrics]
     if sum(n_pieces) > len(np.unique(fabrics)):
         first = [int(row[0]) for row in fabrics[:4]]
-        some = ", ".join(w.switches[i] for i in first)
-        more = ", ..." if len(fabrics) > 4 else ""
+        some = ", ".join(w.switches[i] for i in first) + ", ..." * (len(fabrics) > 4)
         raise NetcosimError(
-            f"{name}: the network is in {len(fabrics)} pieces; switches {some}{more} are not "
+            f"{name}: the network is in {len(fabrics)} pieces; switches {some} are not "
             f'connected with each other: fabric = "{w.switches[first[0]]}" takes the one of that '
             "switch"
         )
     used = np.isin(piece, fabrics)
     if used.all() and len(n_pieces) == n_pieces[0] == 1:
         return w
-    _, fabric_of, sizes = np.unique(planes[inside], axis=0, return_inverse=True, return_counts=True)
     # the largest fabric first: its nodes are the machine's first
     by_size = np.argsort(-sizes, kind="stable")
     chosen_switches = np.concatenate([np.flatnonzero(np.isin(piece, fabrics[f])) for f in by_size])
-    kept = np.full(len(w.switches), -1)
-    kept[chosen_switches] = np.arange(len(chosen_switches))
+    new_index = np.full(len(w.switches), -1)
+    new_index[chosen_switches] = np.arange(len(chosen_switches))
     by_plane = np.argsort(piece[w.node_switch], axis=1, kind="stable")
     speed = np.broadcast_to(_by_node(w.node_bandwidth_Bps), w.node_switch.shape)
     in_use = used[w.cables[:, 0]]
-
-    def of_cables(values: ArrayLike) -> ArrayLike:
-        return values if np.ndim(values) == 0 else np.asarray(values)[in_use]
-
-    n_out, notes = int(np.count_nonzero(~used)), []
-    islands = None
+    n_out, notes, islands = int(np.count_nonzero(~used)), [], None
     if len(fabrics) > 1:
         islands = np.argsort(by_size)[fabric_of.ravel()]
-        largest = w.switches[int(fabrics[by_size[0]][0])]
+        largest = w.switches[fabrics[by_size[0]][0]]
         notes.append(
             f"{len(fabrics)} fabrics that nothing joins, of {span(sizes.tolist())} nodes: a job "
             f'gets nodes of one of them; fabric = "{largest}" takes that of a switch'
@@ -227,15 +214,29 @@ def _one_fabric(name: str, w: Wiring) -> Wiring:
         w,
         switches=[w.switches[i] for i in chosen_switches.tolist()],
         nodes=[node for node, i in zip(w.nodes, inside, strict=True) if i],
-        node_switch=kept[np.take_along_axis(w.node_switch, by_plane, axis=1)[inside]],
-        cables=kept[w.cables[in_use]],
-        bandwidth_Bps=of_cables(w.bandwidth_Bps),
-        latency_s=of_cables(w.latency_s),
+        node_switch=new_index[np.take_along_axis(w.node_switch, by_plane, axis=1)[inside]],
+        cables=new_index[w.cables[in_use]],
+        bandwidth_Bps=np.broadcast_to(w.bandwidth_Bps, len(in_use))[in_use],
+        latency_s=np.broadcast_to(w.latency_s, len(in_use))[in_use],
         node_bandwidth_Bps=np.take_along_axis(speed, by_plane, axis=1)[inside],
         height=None if w.height is None else np.asarray(w.height)[chosen_switches],
         islands=islands,
         notes=(*w.notes, *notes),
     )
+
+
+def _nodes_in_use(
+    name: str, w: Wiring, piece: NDArray[np.int64], planes: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which nodes have a port on the fabric to use; all where none is named."""
+    if w.fabric is None:
+        return np.ones(len(planes), dtype=np.bool_)
+    if w.fabric not in w.switches:
+        raise NetcosimError(f"{name}: fabric = {w.fabric!r} is no switch of it")
+    inside = np.asarray((planes == piece[list(w.switches).index(w.fabric)]).any(axis=1))
+    if not inside.any():
+        raise NetcosimError(f"{name}: fabric = {w.fabric!r}: no node is on or behind it")
+    return inside
 
 
 def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
@@ -276,20 +277,19 @@ def gpus_of_servers(servers: Topology, gpus: Gpus) -> Topology:
             gpus_per_node=g,
             notes=(*s.shape.notes, f"{n * g:,} GPUs, {g} of each of {n:,} servers"),
         ),
-        port_router=ports.ravel(),
         n_routers=s.n_routers + n,
-        router_src=np.concatenate([s.link_src[cables] - s.n_ports, *relay]),
-        router_dst=np.concatenate([s.link_dst[cables] - s.n_ports, *relay[::-1]]),
-        router_kind=np.append(s.link_kind[cables] - 2, np.int64(relays + len(s.kinds) - 2)),
-        router_kinds=(*s.kinds[2:], "relay"),
-        router_bandwidth_Bps=np.append(s.link_bandwidth_Bps[cables], relays + speed.min()),
-        router_latency_s=np.append(s.link_latency_s[cables], relays + s.link_latency_s[0]),
-        node_bandwidth_Bps=speed.ravel(),
-        node_latency_s=s.link_latency_s[0],
-        rails=1 + own,
         node_names=[f"{name}:{i}" for name in names for i in range(g)],
         scale_up=server.astype(np.int32),
         islands=None if s.islands is None else np.repeat(s.islands, g),
+        ports=Ports(ports.ravel(), speed.ravel(), s.link_latency_s[0], 1 + own),
+        links=RouterLinks(
+            src=np.concatenate([s.link_src[cables] - s.n_ports, *relay]),
+            dst=np.concatenate([s.link_dst[cables] - s.n_ports, *relay[::-1]]),
+            kind=np.append(s.link_kind[cables] - 2, np.int64(relays + len(s.kinds) - 2)),
+            kinds=(*s.kinds[2:], "relay"),
+            bandwidth_Bps=np.append(s.link_bandwidth_Bps[cables], relays + speed.min()),
+            latency_s=np.append(s.link_latency_s[cables], relays + s.link_latency_s[0]),
+        ),
     )
 
 

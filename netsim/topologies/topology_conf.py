@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,22 +21,9 @@ from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.parameters import NamesFile, ReadIf
-from netsim.topologies.checks import (
-    LINK_BANDWIDTH_BPS,
-    LINK_LATENCY_S,
-    SCALE_UP_BPS,
-    need_size,
-)
-from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.family import (
-    Family,
-    LinkBandwidthBps,
-    LinkLatencyS,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-    SmallFile,
-)
+from netsim.topologies.checks import SCALE_UP_BPS, need_size
+from netsim.topologies.domains import hierarchy
+from netsim.topologies.family import EqualLinks, Family, Name, SmallFile
 from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, SwitchEntry, read_slurm
 from netsim.topologies.switches import (
     FabricName,
@@ -62,6 +49,32 @@ MAX_LEVELS = 32
 ByLevel = float | Sequence[float]
 
 
+@dataclass(frozen=True)
+class Uplinks:
+    """How many cables a switch has up; the last value of a list holds for all higher levels too."""
+
+    taper: Annotated[
+        float | Sequence[float],
+        "bandwidth up for what comes from below a switch; a list is from the leaves up",
+        Gt(0),
+        ReadIf(("uplinks",), lambda uplinks: uplinks is None, "machine.uplinks is not given"),
+    ] = 1.0
+    uplinks: Annotated[
+        int | Sequence[int] | None,
+        "cables up from every switch, instead of taper; a list is from the leaves up",
+        Ge(1),
+    ] = None
+
+    def __str__(self) -> str:
+        return f"taper = {self.taper}" if self.uplinks is None else f"uplinks = {self.uplinks}"
+
+    def cables(self, level: int, below_Bps: float, link_Bps: int) -> int:
+        """Return the cables up from a switch of a level with this bandwidth from below."""
+        if self.uplinks is None:
+            return round(min(1e18, _at(self.taper, level) * below_Bps / link_Bps))
+        return int(_at(self.uplinks, level))
+
+
 def topology_conf(
     file: Annotated[
         str, "Slurm's topology.conf, a topology.yaml, or a model of topograph", NamesFile
@@ -70,44 +83,17 @@ def topology_conf(
     topology: Annotated[
         str | None, "which one of a topology.yaml; the cluster's default if left out"
     ] = None,
-    taper: Annotated[
-        float | Sequence[float],
-        "bandwidth up for what comes from below a switch; a list is from the leaves up",
-        Gt(0),
-        ReadIf(("uplinks",), lambda uplinks: uplinks is None, "machine.uplinks is not given"),
-    ] = 1.0,
-    uplinks: Annotated[
-        int | Sequence[int] | None,
-        "cables up from every switch, instead of taper; a list is from the leaves up",
-        Ge(1),
-    ] = None,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    up: Annotated[Uplinks, "cables between levels"] = Uplinks(),
+    links: Annotated[EqualLinks, "bandwidths and latencies"] = EqualLinks(),
     gpus_per_node: GpusPerNode = None,
     scale_up_bandwidth_Bps: ScaleUpBandwidthBps = SCALE_UP_BPS,
     fabric: FabricName = None,
     name: Name = None,
 ) -> Topology:
-    """Build the machine that a Slurm file describes.
+    """Build the machine that a Slurm file describes, its nodes leaf by leaf under their names.
 
-    Parameters
-    ----------
-    taper : float or sequence of float
-        The last value of a list holds for all higher levels too. Cables are rounded, at least
-        one from each switch to each above it.
-    node_bandwidth_Bps, link_bandwidth_Bps : int
-        Of a node's link, and of each cable between switches.
-    gpus_per_node, scale_up_bandwidth_Bps : int, optional
-        See `netsim.topologies.switches.gpus_of_servers`.
-    name : str, optional
-        By default the file's name.
-
-    Returns
-    -------
-    Topology
-        Link kinds "up", "down" and "level"; nodes leaf by leaf, under their names.
+    Cables are rounded, at least one from each switch to each above it. The default name is the
+    file's. Link kinds are "up", "down" and "level".
     """
     path = Path(file)
     declared = read_slurm(path, topology)
@@ -116,43 +102,38 @@ def topology_conf(
     height = _heights(path, parts)
     gpus = Gpus.given(gpus_per_node, scale_up_bandwidth_Bps)
     nodes, leaves, homes = _homes(parts)
-    ports = 1 if gpus is None else gpus.per_node
-    on_a_leaf = 1 if gpus is None else ports // leaves.shape[1]
-    if gpus is not None and ports % leaves.shape[1]:
+    rails = leaves.shape[1]
+    on_a_leaf = 1 if gpus is None else gpus.per_node // rails
+    if gpus is not None and gpus.per_node % rails:
         raise NetcosimError(
-            f"{name}: gpus_per_node = {ports}; nodes are on {leaves.shape[1]} leaves, over which "
-            "the GPUs cannot be dealt evenly"
+            f"{name}: gpus_per_node = {gpus.per_node}; nodes are on {rails} leaves, over which the "
+            "GPUs cannot be dealt evenly"
         )
-    node_Bps = on_a_leaf * node_bandwidth_Bps
-    up, counts = _cables(name, parts, height, node_Bps, link_bandwidth_Bps, taper, uplinks)
+    node_Bps, link_Bps = on_a_leaf * links.node_bandwidth_Bps, links.link_bandwidth_Bps
+    pairs, counts = _cables(name, parts, height, (node_Bps, link_Bps), up)
+    cable = f"{format_quantity(link_Bps, 'bandwidth')} ({up})"
     wiring = Wiring(
         switches=[part.name for part in parts],
         nodes=nodes,
         node_switch=np.repeat(leaves, on_a_leaf, axis=1),
-        cables=np.repeat(up, counts, axis=0),
-        bandwidth_Bps=link_bandwidth_Bps,
-        latency_s=link_latency_s,
-        node_bandwidth_Bps=node_bandwidth_Bps,
-        node_latency_s=node_latency_s,
+        cables=np.repeat(pairs, counts, axis=0),
+        bandwidth_Bps=link_Bps,
+        latency_s=links.link_latency_s,
+        node_bandwidth_Bps=links.node_bandwidth_Bps,
+        node_latency_s=links.node_latency_s,
         height=height,
         notes=(
             _size_note(parts, height, len(nodes)),
             *homes,
-            *_cable_notes(name, up, counts, height, link_bandwidth_Bps, taper, uplinks),
+            *_cable_notes(name, pairs, counts, height, cable),
             *declared.notes,
             *_block_notes(declared),
         ),
         gpus=gpus,
         fabric=fabric,
     )
-    made = switch_network("topology.conf", name, wiring)
-    if declared.kind != BLOCK:
-        return _with_blocks(made, declared.domains)
-    # blocks come first among the switches, so the router of a node's last port is its block
-    domains = _blocks(declared, made.port_router[made.rails - 1 :: made.rails], ports)
-    sizes = tuple(ports * size for size in declared.block_sizes)
-    shape = replace(made.shape, domains=domains, block_sizes=sizes)
-    return replace(made, shape=shape)
+    machine = switch_network("topology.conf", name, wiring)
+    return (_of_blocks if declared.kind == BLOCK else _with_blocks)(machine, declared)
 
 
 def _below_one_core(declared: Declared) -> tuple[SwitchEntry, ...]:
@@ -217,10 +198,8 @@ def _cables(
     name: str,
     parts: Sequence[SwitchEntry],
     height: NDArray[np.int64],
-    node_bandwidth_Bps: int,
-    link_bandwidth_Bps: int,
-    taper: ByLevel,
-    uplinks: int | Sequence[int] | None,
+    speeds_Bps: tuple[int, int],
+    up: Uplinks,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return connected pairs of switches, (pairs, 2) int64, the lower first, and their cables."""
     index = {part.name: i for i, part in enumerate(parts)}
@@ -228,24 +207,21 @@ def _cables(
     for i, part in enumerate(parts):
         for b in part.below:
             above[index[b]].append(i)
-    below_Bps = [float(len(part.nodes) * node_bandwidth_Bps) for part in parts]
+    node_Bps, link_Bps = speeds_Bps
+    below_Bps = [float(len(part.nodes) * node_Bps) for part in parts]
     pairs, counts = [], []
     for i in np.argsort(height, kind="stable").tolist():
         if not above[i]:
             continue
-        level = int(height[i])
-        if uplinks is None:
-            wanted = round(min(1e18, _at(taper, level) * below_Bps[i] / link_bandwidth_Bps))
-        else:
-            wanted = int(_at(uplinks, level))
+        wanted = up.cables(int(height[i]), below_Bps[i], link_Bps)
         need_size(name, "taper or uplinks", 0, 2 * wanted)
         n = max(wanted, len(above[i]))
         for k, top in enumerate(above[i]):
             # dealt out, the first ones get what is left over
-            here = n // len(above[i]) + (k < n % len(above[i]))
+            count = n // len(above[i]) + (k < n % len(above[i]))
             pairs.append((i, top))
-            counts.append(here)
-            below_Bps[top] += here * link_bandwidth_Bps
+            counts.append(count)
+            below_Bps[top] += count * link_Bps
     need_size(name, "taper or uplinks", len(parts), 2 * sum(counts))
     return np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(counts, dtype=np.int64)
 
@@ -258,8 +234,11 @@ def _at(by_level: ByLevel, level: int) -> float:
     return by_level[min(level, len(by_level) - 1)]
 
 
-def _blocks(declared: Declared, node_block: NDArray[np.int32], gpus: int) -> Hierarchy:
-    """Return the hierarchy of machine, groups of blocks (by the larger sizes), block and server."""
+def _of_blocks(t: Topology, declared: Declared) -> Topology:
+    """Return the machine with domains by groups of blocks (by the larger sizes), block, server."""
+    gpus = t.shape.gpus_per_node
+    # blocks come first among the switches, so the router of a node's last port is its block
+    node_block = t.port_router[t.rails - 1 :: t.rails]
     sizes, names = declared.block_sizes, [part.name for part in declared.parts]
     levels, rows, labels = [], [], []
     for size in sizes[:0:-1]:
@@ -276,14 +255,17 @@ def _blocks(declared: Declared, node_block: NDArray[np.int32], gpus: int) -> Hie
     if gpus > 1:
         server = np.arange(len(node_block), dtype=np.int32) // np.int32(gpus)
         levels, rows, labels = [*levels, "node"], [*rows, server], [*labels, []]
-    return hierarchy(levels, rows, labels)
+    of_gpus = tuple(gpus * size for size in sizes)
+    shape = replace(t.shape, domains=hierarchy(levels, rows, labels), block_sizes=of_gpus)
+    return replace(t, shape=shape)
 
 
-def _with_blocks(t: Topology, blocks: Sequence[SwitchEntry]) -> Topology:
+def _with_blocks(t: Topology, declared: Declared) -> Topology:
     """Return the machine with the blocks as a level of its domains, where they fit in.
 
     A level is finer than those above it and coarser than those below.
     """
+    blocks = declared.domains
     if not blocks:
         return t
     gpus, h = t.shape.gpus_per_node, t.shape.domains
@@ -350,26 +332,22 @@ def _size_note(parts: Sequence[SwitchEntry], height: NDArray[np.int64], n_nodes:
 
 def _cable_notes(
     name: str,
-    up: NDArray[np.int64],
+    pairs: NDArray[np.int64],
     counts: NDArray[np.int64],
     height: NDArray[np.int64],
-    link_bandwidth_Bps: int,
-    taper: ByLevel,
-    uplinks: int | Sequence[int] | None,
+    cable: str,
 ) -> list[str]:
-    if not len(up):
+    if not len(pairs):
         return []
-    cables = np.bincount(up[:, 0], counts, len(height)).astype(np.int64)
+    cables = np.bincount(pairs[:, 0], counts, len(height)).astype(np.int64)
     some = [
         f"{span(cables[(height == level) & (cables > 0)].tolist())} from each "
         f"{'leaf' if level == 0 else f'switch of level {level}'}"
         for level in range(int(height.max()))
         if np.any((height == level) & (cables > 0))
     ]
-    speed = format_quantity(link_bandwidth_Bps, "bandwidth")
-    shown = f"taper = {taper}" if uplinks is None else f"uplinks = {uplinks}"
-    notes = [f"{name} names no cables; assumed: {', '.join(some)} up, of {speed} ({shown})"]
-    several = int(np.sum(np.bincount(up[:, 0]) > 1))
+    notes = [f"{name} names no cables; assumed: {', '.join(some)} up, of {cable}"]
+    several = int(np.sum(np.bincount(pairs[:, 0]) > 1))
     if several:
         notes.append(f"{several:,} switches are below several and distribute their cables")
     return notes

@@ -13,25 +13,11 @@ from annotated_types import Ge, Gt
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.parameters import ReadIf
-from netsim.topologies.checks import (
-    LINK_BANDWIDTH_BPS,
-    LINK_LATENCY_S,
-    MAX_DIMENSIONS,
-    need_int,
-    need_size,
-)
+from netsim.topologies.checks import MAX_DIMENSIONS, need_int, need_size
 from netsim.topologies.domains import grid_hierarchy
-from netsim.topologies.family import (
-    Concentration,
-    Family,
-    LinkBandwidthBps,
-    LinkLatencyS,
-    Name,
-    NodeBandwidthBps,
-    NodeLatencyS,
-)
+from netsim.topologies.family import Concentration, EqualLinks, Family, Name
 from netsim.topologies.positions import grid
-from netsim.topology import Topology, build_topology
+from netsim.topology import Ports, RouterLinks, Topology, build_topology
 
 
 @dataclass(frozen=True)
@@ -137,25 +123,12 @@ def torus(
         "two cables around a dimension of length 2, as Blue Gene/Q counts them",
         ReadIf(("dims",), lambda dims: 2 in dims, "a length in machine.dims is 2"),
     ] = False,
-    node_bandwidth_Bps: NodeBandwidthBps = LINK_BANDWIDTH_BPS,
-    link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS,
-    node_latency_s: NodeLatencyS = LINK_LATENCY_S,
-    link_latency_s: LinkLatencyS = LINK_LATENCY_S,
+    links: Annotated[EqualLinks, "bandwidths and latencies"] = EqualLinks(),
     name: Name = None,
 ) -> Topology:
-    """Build a torus, a mesh, or a mixture.
+    """Build a torus, a mesh, or a mixture, of link kinds "d0+", "d0-", "d1+", ...
 
-    Parameters
-    ----------
-    dims : sequence of int
-        Length of each dimension, the last changing fastest in router numbers.
-    double_links_for_two : bool
-        See `TorusShape`.
-
-    Returns
-    -------
-    Topology
-        Link kinds "d0+", "d0-", "d1+", ...
+    The last dimension changes fastest in router numbers.
     """
     lengths = tuple(need_int("torus", "a dimension's length", d, 1) for d in dims)
     wraps = (wrap,) * len(lengths) if isinstance(wrap, bool) else tuple(bool(w) for w in wrap)
@@ -168,27 +141,28 @@ def torus(
     for d, length in enumerate(lengths):
         for sign in (0, 1):
             routers = np.flatnonzero(table[:, 2 * d + sign] >= 0)
-            there = coords[routers].copy()
-            there[:, d] = (there[:, d] + (1, -1)[sign]) % length
+            neighbour = coords[routers].copy()
+            neighbour[:, d] = (neighbour[:, d] + (1, -1)[sign]) % length
             src.append(routers)
-            dst.append(np.ravel_multi_index(tuple(there.T), lengths))
+            dst.append(np.ravel_multi_index(tuple(neighbour.T), lengths))
             kind.append(np.full(len(routers), 2 * d + sign))
-            bandwidth.append(np.full(len(routers), link_bandwidth_Bps * factors[d]))
+            bandwidth.append(np.full(len(routers), links.link_bandwidth_Bps * factors[d]))
     shown = "x".join(map(str, lengths))
+    on_router = np.repeat(np.arange(s.n_routers), s.concentration)
     return build_topology(
         family="torus",
         name=name or f"{'torus' if any(wraps) else 'mesh'}({shown})",
         shape=s,
-        port_router=np.repeat(np.arange(s.n_routers), s.concentration),
         n_routers=s.n_routers,
-        router_src=np.concatenate(src),
-        router_dst=np.concatenate(dst),
-        router_kind=np.concatenate(kind),
-        router_kinds=tuple(f"d{d}{sign}" for d in range(len(lengths)) for sign in "+-"),
-        router_bandwidth_Bps=np.concatenate(bandwidth),
-        router_latency_s=link_latency_s,
-        node_bandwidth_Bps=node_bandwidth_Bps,
-        node_latency_s=node_latency_s,
+        ports=Ports(on_router, links.node_bandwidth_Bps, links.node_latency_s),
+        links=RouterLinks(
+            src=np.concatenate(src),
+            dst=np.concatenate(dst),
+            kind=np.concatenate(kind),
+            kinds=tuple(f"d{d}{sign}" for d in range(len(lengths)) for sign in "+-"),
+            bandwidth_Bps=np.concatenate(bandwidth),
+            latency_s=links.link_latency_s,
+        ),
     )
 
 

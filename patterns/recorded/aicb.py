@@ -82,26 +82,30 @@ def _iteration(
             continue
         if size is None and not message and (group != "dp" or "comm_group_size" in columns):
             unsized.append((group, where))
-        phase = row["stage"].split(".")[0].removesuffix("_step")
-        n_bytes = need_whole(where, "msg_size", row["msg_size"])
-        if message:
-            way = _WAYS.get(row.get("additional", ""))
-            if way is None:
-                raise NetcosimError(
-                    f"{where}: {kind} with additional = {row.get('additional', '')!r}; needed is "
-                    f"one of {', '.join(_WAYS)}"
-                )
-            op = Operation(_MESSAGES[kind], group, n_bytes, phase=phase, peer=way)
-        else:
-            beside = group in ("dp", "edp") and phase == "backward" and kind != "all-gather"
-            op = Operation(kind, group, n_bytes, phase=phase, beside=beside)
-        operations.append(op)
+        operations.append(_operation(row, kind, group, message, where))
     if marks < 2 or not operations:
         raise NetcosimError(f"{path}: no operations between two lines of epoch_end; cut off?")
     for group, where in unsized:
         if group not in sizes:
             raise NetcosimError(f"{where}: no comm_group_size of {group}, nor in another line")
     return operations
+
+
+def _operation(
+    row: dict[str, str], kind: str, group: str, is_message: bool, where: str
+) -> Operation:
+    phase = row["stage"].split(".")[0].removesuffix("_step")
+    n_bytes = need_whole(where, "msg_size", row["msg_size"])
+    if not is_message:
+        beside = group in ("dp", "edp") and phase == "backward" and kind != "all-gather"
+        return Operation(kind, group, n_bytes, phase=phase, beside=beside)
+    peer = _WAYS.get(row.get("additional", ""))
+    if peer is None:
+        raise NetcosimError(
+            f"{where}: {kind} with additional = {row.get('additional', '')!r}; needed is one of "
+            f"{', '.join(_WAYS)}"
+        )
+    return Operation(_MESSAGES[kind], group, n_bytes, phase=phase, peer=peer)
 
 
 def _size(row: dict[str, str], where: str) -> int | None:

@@ -180,17 +180,17 @@ class View:
         self.domains = domains
         self.depth = depth
         n, n_nodes = len(workload), len(domains.of)
-        self._fixed = np.zeros((n, len(JOB_COLUMNS)), dtype=np.float32)
-        self._fixed[:, 0] = workload.n_nodes / n_nodes
-        self._fixed[:, 1] = log_time(workload.requested_s)
+        rows = np.zeros((n, len(JOB_COLUMNS)), dtype=np.float32)
+        rows[:, 0] = workload.n_nodes / n_nodes
+        rows[:, 1] = log_time(workload.requested_s)
         details = workload.details
         if details.pattern is not None:
-            self._fixed[:, 3] = (details.pattern.code + 1) / max(len(details.pattern.names), 1)
+            rows[:, 3] = (details.pattern.code + 1) / max(len(details.pattern.names), 1)
         if details.communication_fraction is not None:
-            self._fixed[:, 4] = np.nan_to_num(details.communication_fraction)
-        self._fixed[:, 6] = 1
-        self._submit_s = np.asarray(workload.submit_s, dtype=np.float64)
-        self._size = workload.n_nodes.astype(np.int64)
+            rows[:, 4] = np.nan_to_num(details.communication_fraction)
+        rows[:, 6] = 1
+        submit_s = np.asarray(workload.submit_s, dtype=np.float64)
+        self._jobs = kernels.JobArrays(rows, submit_s, workload.n_nodes.astype(np.int64))
         self._n_jobs = n
 
     def nothing(self) -> dict[str, FloatArray]:
@@ -227,21 +227,20 @@ class View:
             for placement in point.machine.placements.values():
                 kernels.count(busy, self.domains.of, placement.nodes, 1)
         arrays, ends, use = self.nothing(), point.running(), point.link_use()
-        kernels.observe(
-            self._fixed,
-            self._submit_s,
-            self._size,
-            np.array(self.waiting(point) if waiting is None else waiting, dtype=np.int64),
-            busy,
-            self.domains.nodes,
+        moment = kernels.Moment(
             point.now_s,
             max(ends[0][0] - point.now_s, 0.0) if ends else LONGEST_S,
             point.n_free,
             point.n_waiting / self._n_jobs,
+        )
+        kernels.observe(
+            self._jobs,
+            np.array(self.waiting(point) if waiting is None else waiting, dtype=np.int64),
+            busy,
+            self.domains.nodes,
+            moment,
             LONGEST_S,
-            arrays["jobs"],
-            arrays["domains"],
-            arrays["machine"],
+            kernels.Tables(**arrays),
         )
         if use is not None:
             self.domains.add_link_use(arrays["domains"], use)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import ceil, inf, isnan, nan
@@ -81,10 +81,7 @@ def read_sacct(
     """Read the output of ``sacct -P``, with any columns in any order, or of ``sacct --json``.
 
     Needed are JobID, Submit, Start, End or Elapsed, and the nodes (AllocNodes, NNodes, AllocTRES
-    or NodeList). Read as well, where they are: JobIDRaw, State, Eligible, Timelimit, NodeList,
-    Partition, Account, QOS, User, Priority, AllocCPUS, AllocTRES, Suspended, Dependency or
-    SubmitLine, and pattern, communication_fraction, bytes_per_node_s if someone has put them there.
-    ``size_unit = "gpu"`` counts GPUs (gres/gpu), so that jobs may share servers.
+    or NodeList). ``size_unit = "gpu"`` counts GPUs (gres/gpu), so that jobs may share servers.
 
     Steps are left out; components of a heterogeneous job are one job; of a requeued job the last
     run counts; a job that changed its size (RESIZING) has the nodes of its node-hours. Separators
@@ -96,23 +93,20 @@ def read_sacct(
     is_json, above = sacct_json.looks_like(top), _above(top) or 0
     lines = iter(()) if is_json else read_lines(path)
     if above and not is_json:
-        found.notes.append(
-            f"{len(list(islice(lines, above))):,} lines above the header are not read"
-        )
+        n_above = len(list(islice(lines, above)))
+        found.notes.append(f"{n_above:,} lines above the header are not read")
     head = next(lines, "")
     header = ("", list(sacct_json.COLUMNS)) if is_json else _header(path, head)
     table = _Table(path, header, LogClock(timezone), submitted == "eligible")
     if unknown := sorted(set(table.columns) - MEANINGS["sacct"].names):
         found.notes.append(f"columns that are not known and not read: {', '.join(unknown)}")
     parts: dict[str, list[LoggedJob]] = {}
-    rows: Iterator[list[str] | str] = sacct_json.json_cells(path) if is_json else lines
-    for number, row in enumerate(rows, start=1 if is_json else 2 + above):
-        if isinstance(row, str) and not is_json:
-            if not row or row.isspace():
-                continue
-            if row.rstrip() == head.rstrip():
-                found.dropped["the header again"] += 1
-                continue
+    rows: Iterable[tuple[int, list[str] | str]] = (
+        enumerate(sacct_json.json_cells(path), start=1)
+        if is_json
+        else _job_lines(enumerate(lines, start=2 + above), head.rstrip(), found)
+    )
+    for number, row in rows:
         job = None
         with found.reading(f"{path}: job {number} of the list" if is_json else f"{path}:{number}"):
             if is_json and isinstance(row, str):
@@ -125,6 +119,29 @@ def read_sacct(
                 parts.setdefault(base, []).append(job)
             else:
                 found.jobs.append(job)
+    _add_heterogeneous(parts, found)
+    found.notes += table.notes()
+    found.jobs = _resized(found)
+    if size_unit == GPU:
+        count_by(found, size_unit, gpus_per_node)
+    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+
+
+def _job_lines(
+    lines: Iterable[tuple[int, str]], header: str, found: Found
+) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines that are neither empty nor the header again."""
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        if line.rstrip() == header:
+            found.dropped["the header again"] += 1
+        else:
+            yield number, line
+
+
+def _add_heterogeneous(parts: Mapping[str, list[LoggedJob]], found: Found) -> None:
+    """Add the jobs of several components, each as one job."""
     for base, components in parts.items():
         found.jobs.append(_one_of(base, last_runs(components, found.dropped)))
     if parts:
@@ -132,11 +149,6 @@ def read_sacct(
         found.notes.append(
             f"{len(parts):,} heterogeneous jobs, whose {count:,} components are taken together"
         )
-    found.notes += table.notes()
-    found.jobs = _resized(found)
-    if size_unit == GPU:
-        count_by(found, size_unit, gpus_per_node)
-    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
 class _BadLineError(ValueError):

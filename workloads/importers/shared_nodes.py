@@ -35,42 +35,10 @@ def shared_nodes(
 ) -> tuple[list[LoggedJob], NodeLists | None]:
     """Return the jobs that are to be used, where some share nodes.
 
-    Parameters
-    ----------
-    node_list : NodeLists or None
-        Two jobs on a node at the same time share it.
-    shared : str
-        One of `SHARED`.
-    cores_per_node : int or None
-        A job with fewer on its nodes shares them, whatever its node list.
-    dropped, notes
-        Changed in place: counts and notes of what was done.
+    ``shared`` is one of `SHARED`. Counts and notes of what was done are added to ``dropped`` and
+    ``notes``.
     """
-    share = np.zeros(len(jobs), dtype=np.bool_)
-    example = ""
-    if node_list is not None:
-        start_s = np.array([job.start_s for job in jobs])
-        end_s = np.array([job.end_s for job in jobs])
-        share, pair = overlapping(node_list, start_s, end_s)
-        sliced = share & np.array([job.suspended_s > 0 for job in jobs])
-        if sliced.any():
-            # Others ran on their nodes meanwhile: each has its nodes for as long as it ran.
-            for k in np.flatnonzero(sliced).tolist():
-                jobs[k].end_s = max(jobs[k].end_s - jobs[k].suspended_s, jobs[k].start_s + 1)
-            share, pair = overlapping(node_list.without(sliced), start_s, end_s)
-            notes.append(
-                f"{int(sliced.sum()):,} of them while others ran on their nodes: these run for the "
-                "time in which they were not suspended"
-            )
-        if pair is not None:
-            node, one, other = pair
-            example = f"jobs {jobs[one].id} and {jobs[other].id} on {node_list.names[node]}"
-    if cores_per_node is not None:
-        few = np.array([0 < job.cpus < job.nodes * cores_per_node for job in jobs])
-        if few.any() and not example:
-            job = jobs[int(np.argmax(few))]
-            example = f"job {job.id} has {job.cpus} cores on {job.nodes} nodes"
-        share = share | few
+    share, example = _sharing(jobs, node_list, cores_per_node, notes)
     count = int(share.sum())
     if count == 0:
         return jobs, node_list
@@ -89,6 +57,45 @@ def shared_nodes(
     if not left:
         raise NetcosimError(f"{path}: all {count:,} jobs share nodes with others ({example})")
     return left, None if node_list is None else node_list.take(~share)
+
+
+def _sharing(
+    jobs: list[LoggedJob],
+    node_list: NodeLists | None,
+    cores_per_node: int | None,
+    notes: list[str],
+) -> tuple[NDArray[np.bool_], str]:
+    """Return which jobs share nodes, and an example.
+
+    Two jobs on a node at the same time share it; so does a job with fewer cores on its nodes,
+    whatever its node list. A job that was suspended while others ran on its nodes is shortened to
+    the time in which it ran.
+    """
+    share = np.zeros(len(jobs), dtype=np.bool_)
+    example = ""
+    if node_list is not None:
+        start_s = np.array([job.start_s for job in jobs])
+        end_s = np.array([job.end_s for job in jobs])
+        share, pair = overlapping(node_list, start_s, end_s)
+        sliced = share & np.array([job.suspended_s > 0 for job in jobs])
+        if sliced.any():
+            for k in np.flatnonzero(sliced).tolist():
+                jobs[k].end_s = max(jobs[k].end_s - jobs[k].suspended_s, jobs[k].start_s + 1)
+            share, pair = overlapping(node_list.without(sliced), start_s, end_s)
+            notes.append(
+                f"{int(sliced.sum()):,} of them while others ran on their nodes: these run for the "
+                "time in which they were not suspended"
+            )
+        if pair is not None:
+            node, one, other = pair
+            example = f"jobs {jobs[one].id} and {jobs[other].id} on {node_list.names[node]}"
+    if cores_per_node is not None:
+        few = np.array([0 < job.cpus < job.nodes * cores_per_node for job in jobs])
+        if few.any() and not example:
+            job = jobs[int(np.argmax(few))]
+            example = f"job {job.id} has {job.cpus} cores on {job.nodes} nodes"
+        share = share | few
+    return share, example
 
 
 def overlapping(

@@ -29,7 +29,7 @@ from netsim.analysis.load_latency import Window, measure_load
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.open_loop import lone_messages, open_loop
@@ -44,12 +44,14 @@ def balanced() -> Topology:
         P,
         A,
         G,
-        node_bandwidth_Bps=LINK_BPS,
-        local_bandwidth_Bps=LINK_BPS,
-        global_bandwidth_Bps=LINK_BPS,
-        node_latency_s=CYCLE_S,
-        local_latency_s=CYCLE_S,
-        global_latency_s=CYCLE_S,
+        links=GroupLinks(
+            node_bandwidth_Bps=LINK_BPS,
+            local_bandwidth_Bps=LINK_BPS,
+            global_bandwidth_Bps=LINK_BPS,
+            node_latency_s=CYCLE_S,
+            local_latency_s=CYCLE_S,
+            global_latency_s=CYCLE_S,
+        ),
     )
 
 
@@ -151,7 +153,9 @@ def test_a_detour_inside_the_group_frees_neighbours_traffic() -> None:
     p/(a-2): (a-2)/(2p).
     """
     p, a = 4, 8
-    topology = dragonfly(p, a, 1, node_bandwidth_Bps=LINK_BPS, local_bandwidth_Bps=LINK_BPS)
+    topology = dragonfly(
+        p, a, 1, links=GroupLinks(node_bandwidth_Bps=LINK_BPS, local_bandwidth_Bps=LINK_BPS)
+    )
     n, window = topology.n_nodes, Window(4e-6, 4e-6, 2e-6)
 
     def accepted(name: str) -> float:

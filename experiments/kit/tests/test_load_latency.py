@@ -10,6 +10,7 @@ from netsim.analysis.load_latency import Window, keeps_up, measure_load
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
+from netsim.topologies.family import EqualLinks
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.hyperx import hyperx
 from netsim.topologies.torus import torus
@@ -23,9 +24,8 @@ TOOK_S = 1120e-9  # 1000 bytes at 1 GB/s, two wires of 40 ns, a router of 40 ns
 
 
 def one_router(n: int) -> Routing:
-    delays = {"node_latency_s": 40e-9, "link_latency_s": 40e-9}
-    speeds = {"node_bandwidth_Bps": BPS, "link_bandwidth_Bps": BPS}
-    return make_routing(hyperx((1,), concentration=n, **delays, **speeds))
+    links = EqualLinks(BPS, 40e-9, BPS, 40e-9)
+    return make_routing(hyperx((1,), concentration=n, links=links))
 
 
 def a_message_a_microsecond(n: int) -> Traffic:

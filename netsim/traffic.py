@@ -30,7 +30,8 @@ class Program:
 
     A rank may have several streams, which work side by side on processors of their own (as CUDA
     streams do): stream ``t`` runs its steps ``step_ptr[t] .. step_ptr[t+1]-1`` in order. Streams of
-    a rank wait for each other by messages of 0 bytes, *signals*, which take no time.
+    a rank wait for each other by messages of 0 bytes, *signals*, which take no time. The processor
+    of a stream may be the NIC, which puts and gets are answered by.
     """
 
     n_ranks: int
@@ -63,6 +64,9 @@ class Program:
     step_start_s: NDArray[np.float64] | None = None
     """(n_steps,) float64, optional. Seconds after the group's start before which a step does not
     compute or send."""
+    nic_stream: NDArray[np.bool_] | None = None
+    """(n_streams,) bool, optional. Whether a stream is the NIC's: its sends and receipts take no
+    time, and messages to and from it are one-sided, without rendezvous or a copy."""
 
     @property
     def n_streams(self) -> int:
@@ -112,6 +116,12 @@ class Program:
         owner = np.repeat(np.arange(self.n_streams, dtype=np.int32), np.diff(self.step_ptr))
         return np.repeat(owner, np.diff(self.send_ptr))
 
+    def nic_ends(self) -> NDArray[np.bool_]:
+        """Return whether a NIC sends and whether one receives each message, (2, n_messages)."""
+        if self.nic_stream is None:
+            return np.zeros((2, self.n_messages), dtype=np.bool_)
+        return self.nic_stream[np.stack([self.send_stream_from(), self.send_stream()])]
+
     def validate(self) -> None:
         """Raise NetcosimError where a pointer, rank, size or step does not fit."""
         n_steps, n_messages = self.n_steps, self.n_messages
@@ -143,6 +153,8 @@ class Program:
             raise NetcosimError("program: compute_s needs one finite value >= 0 a step")
         if self.step_waits_sends is not None and len(self.step_waits_sends) != n_steps:
             raise NetcosimError("program: step_waits_sends needs one value a step")
+        if self.nic_stream is not None and len(self.nic_stream) != self.n_streams:
+            raise NetcosimError("program: nic_stream needs one value a stream")
         start = self.step_start_s
         if start is not None and (
             len(start) != n_steps or not np.all((start >= 0) & (start < np.inf))
@@ -235,13 +247,15 @@ def _renumbered(program: Program, kinds: tuple[str, ...]) -> NDArray[np.int8]:
     return np.array(number, dtype=np.int8)[program.step_kind]
 
 
-def _joined_steps(programs: Sequence[Program], name: str, dtype: type) -> NDArray[Any] | None:
+def _joined(
+    programs: Sequence[Program], name: str, dtype: type, count: str = "n_steps"
+) -> NDArray[Any] | None:
     """Concatenate what some programs state of each of their steps; 0 for those of the others."""
     parts = [getattr(program, name) for program in programs]
     if all(part is None for part in parts):
         return None
-    given = zip(parts, programs, strict=True)
-    return np.concatenate([np.zeros(p.n_steps, dtype) if x is None else x for x, p in given])
+    given = zip(parts, [getattr(program, count) for program in programs], strict=True)
+    return np.concatenate([np.zeros(n, dtype) if x is None else x for x, n in given])
 
 
 def combine(
@@ -342,6 +356,7 @@ def _joined(programs: Sequence[Program]) -> Program:
         stream_ptr=streams,
         kinds=kinds,
         step_kind=np.concatenate([_renumbered(p, kinds) for p in programs]) if kinds else None,
-        step_waits_sends=_joined_steps(programs, "step_waits_sends", np.bool_),
-        step_start_s=_joined_steps(programs, "step_start_s", np.float64),
+        step_waits_sends=_joined(programs, "step_waits_sends", np.bool_),
+        step_start_s=_joined(programs, "step_start_s", np.float64),
+        nic_stream=_joined(programs, "nic_stream", np.bool_, "n_streams"),
     )

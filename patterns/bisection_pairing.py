@@ -14,6 +14,7 @@ from netsim.limits import shown
 from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import (
+    build_one_sided,
     build_program,
     check_common,
     join,
@@ -23,7 +24,7 @@ from patterns.build import (
 )
 from patterns.entry import Pattern
 
-MODES = ("both", "ping-pong", "one-way")
+MODES = ("both", "ping-pong", "one-way", "put", "get")
 ANSWER_BYTES = 4
 
 
@@ -66,7 +67,7 @@ def bisection_pairing(
     mode: Annotated[
         str,
         "both directions at the same time, in turn, or the lower rank alone and an answer of "
-        "4 bytes",
+        "4 bytes, or its puts or gets",
         OneOf(MODES),
     ] = "both",
 ) -> Program:
@@ -86,9 +87,10 @@ def bisection_pairing(
         i + n/2 (the last rank idles if n is odd).
     rounds, warmup_rounds : int
         Warm-up rounds are ordinary rounds; measurements leave them out.
-    mode : {"both", "ping-pong", "one-way"}
+    mode : {"both", "ping-pong", "one-way", "put", "get"}
         both: the two sides send at the same time. ping-pong: the upper rank answers. one-way: it
-        answers all chunks of a round with one message of 4 bytes, as osu_bw and osu_mbw_mr do.
+        answers all chunks of a round with one message of 4 bytes, as osu_bw and osu_mbw_mr do. put,
+        get: the lower rank puts or gets the chunks, as osu_put_bw and osu_get_bw do.
     """
     check_common(n_ranks, message_bytes, iterations)
     if rounds < 1 or warmup_rounds < 0 or chunks < 1:
@@ -98,8 +100,8 @@ def bisection_pairing(
         )
     need_name("bisection-pairing mode", mode, MODES)
     given = f"rounds = {shown(rounds)} of chunks = {shown(chunks)} on {n_ranks} ranks"
-    in_all = n_ranks * iterations * (rounds + warmup_rounds)
-    need_messages(in_all * chunks, 2 * in_all, given)
+    in_all = iterations * (rounds + warmup_rounds)
+    need_messages(n_ranks * in_all * chunks, 2 * n_ranks * in_all, given)
     other = _partners(n_ranks, partner)
     src = np.arange(n_ranks, dtype=np.int64)
     if mode == "both":
@@ -111,12 +113,15 @@ def bisection_pairing(
         one = make_messages(src, (src > other).astype(np.int64), other, 0, message_bytes)
         n_steps = 2
     one = select(one, one.src != one.dst)
+    if mode in ("put", "get"):
+        own = join([select(one, one.src < one.dst)] * chunks)
+        return build_one_sided(n_ranks, 1, own, mode == "get", in_all)
     messages = join([one] * chunks)
     if mode == "one-way":
         down = src > other
         answers = make_messages(src[down], 1, other[down], 0, ANSWER_BYTES)
         messages = join([*[select(one, one.src < one.dst)] * chunks, answers])
-    return build_program(n_ranks, n_steps, messages, iterations * (rounds + warmup_rounds))
+    return build_program(n_ranks, n_steps, messages, in_all)
 
 
 PATTERN = Pattern(

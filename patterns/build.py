@@ -175,8 +175,55 @@ def build_program(
 
 
 def waiting_for_sends(program: Program) -> Program:
-    """Return the program with every step also waiting for its rank's own sends."""
-    return replace(program, step_waits_sends=np.ones(program.n_steps, dtype=np.bool_))
+    """Return the program with every step also waiting for its rank's own sends; NICs do not."""
+    if program.nic_stream is None:
+        waits = np.ones(program.n_steps, dtype=np.bool_)
+    else:
+        waits = np.repeat(~program.nic_stream, np.diff(program.step_ptr))
+    return replace(program, step_waits_sends=waits)
+
+
+NOTICE_BYTES = 8
+"""Of the request of a get, and of the answer to a put."""
+
+
+def build_one_sided(
+    n_ranks: int, n_steps: int, operations: Messages, is_get: bool, iterations: int = 1
+) -> Program:
+    """Make the Program of puts or gets, which the NIC of the target answers without a processor.
+
+    The NIC of a rank has a stream for each rank that accesses it, which answers in order.
+
+    Parameters
+    ----------
+    n_steps : int
+        Of each rank in one iteration.
+    operations : Messages
+        From origin to target; ``dst_step`` is the step of the origin that waits for the answer.
+    """
+    o = operations
+    pairs, pair_of = np.unique(o.dst * n_ranks + o.src, return_inverse=True)
+    count = np.bincount(pair_of)
+    target = pairs // n_ranks
+    stream_ptr = np.concatenate(([0], np.cumsum(1 + np.bincount(target, minlength=n_ranks))))
+    # Invariant: pairs are in the order of targets, and the first stream of a rank is its own
+    nic = np.arange(len(pairs)) + target + 1
+    place = np.empty(len(o), dtype=np.int64)
+    place[np.lexsort((o.src_step, pair_of))] = np.arange(len(o)) - np.repeat(
+        np.cumsum(count) - count, count
+    )
+    origin, answering = stream_ptr[o.src], nic[pair_of]
+    there, back = (NOTICE_BYTES, o.n_bytes) if is_get else (o.n_bytes, NOTICE_BYTES)
+    # a step sends before it waits: the step after that of a request answers it
+    requests = make_messages(origin, o.src_step, answering, place, there)
+    answers = make_messages(answering, place + 1, origin, o.dst_step, back)
+    steps = np.full(stream_ptr[-1], n_steps)
+    steps[nic] = count + 1
+    is_nic = np.zeros(stream_ptr[-1], dtype=np.bool_)
+    is_nic[nic] = True
+    messages = join([requests, answers])
+    program = build_program(n_ranks, steps, messages, iterations, stream_ptr=stream_ptr)
+    return replace(program, nic_stream=is_nic)
 
 
 def _of_steps(values: NDArray[Any], per_rank: NDArray[np.int64], iterations: int) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -13,6 +14,7 @@ from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import (
     Messages,
+    build_one_sided,
     build_program,
     check_common,
     join,
@@ -22,9 +24,8 @@ from patterns.build import (
 from patterns.collectives.library import Collective
 from patterns.entry import Pattern
 
-RINGS = ("ring", "natural-ring", "ring-barrier")
-TESTS = (*RINGS, "all-reduce", "all-to-all", "incast", "put-incast", "get-broadcast")
-REQUEST_BYTES = 8
+ONE_SIDED = ("put-ring", "get-ring", "put-incast", "get-broadcast")
+TESTS = ("ring", "natural-ring", "ring-barrier", "all-reduce", "all-to-all", "incast", *ONE_SIDED)
 
 
 def gpcnet(
@@ -44,9 +45,10 @@ def gpcnet(
     neighbors; the ring is drawn for each slice, or natural (by node); with a barrier the slice
     synchronises after each exchange (dissemination). all-reduce is by recursive doubling.
     all-to-all sends ``message_bytes`` to each node. incast: the ranks of all nodes but the first
-    send to it, each message as soon as the one before has left (``MPI_Send``). put-incast: each
-    waits for an answer of its own, which a stream of the first node's rank gives it. get-broadcast:
-    the same with a request, and data as the answer. Ranks wait for their own sends.
+    send to it, each message as soon as the one before has left (``MPI_Send``). put-incast and
+    get-broadcast: they put to it or get from it, one after the other. put-ring and get-ring: random
+    rings of puts and gets. NICs answer these; in a put-ring ranks wait until their puts have left.
+    Ranks wait for their own sends.
 
     Parameters
     ----------
@@ -63,7 +65,7 @@ def gpcnet(
         )
     # (slices, nodes)
     members = np.arange(n_ranks).reshape(-1, ranks_per_node).T
-    if test in RINGS:
+    if "ring" in test:
         parts, begin = [], 0
         for _ in range(1 if test == "natural-ring" else draws):
             order = members if test == "natural-ring" else rng.permuted(members, axis=1)
@@ -71,22 +73,20 @@ def gpcnet(
             one = join([_exchange(order, message_bytes, window), *barrier])
             parts += [one.later(begin + i * (1 + len(barrier))) for i in range(iterations)]
             begin += iterations * (1 + len(barrier))
-        return waiting_for_sends(build_program(n_ranks, begin, join(parts)))
+        if test == "get-ring":
+            return build_one_sided(n_ranks, begin, join(parts), is_get=True)
+        if test != "put-ring":
+            return waiting_for_sends(build_program(n_ranks, begin, join(parts)))
+        puts = waiting_for_sends(build_one_sided(n_ranks, begin, join(parts), is_get=False))
+        # a port has one queue; the answers of a real NIC do not wait behind its data
+        waited = ~np.asarray(puts.step_waits_sends)
+        return replace(puts, recv_need=puts.recv_need * waited)
     others, first = members[:, 1:], members[:, :1]
+    to_first = make_messages(others, 0, first, 0, message_bytes)
     if test == "incast":
-        sends = make_messages(others, 0, first, 0, message_bytes)
-        return waiting_for_sends(build_program(n_ranks, 1, sends, iterations))
-    if test in ("put-incast", "get-broadcast"):
-        # Invariant: stream j of a first rank answers node j + 1 alone
-        streams = np.where(np.arange(n_ranks) < ranks_per_node, others.shape[1], 1)
-        stream_ptr = np.concatenate(([0], np.cumsum(streams)))
-        answering = stream_ptr[first] + np.arange(others.shape[1])
-        sizes = (message_bytes, REQUEST_BYTES)
-        there, back = sizes if test == "put-incast" else sizes[::-1]
-        requests = make_messages(stream_ptr[others], 0, answering, 0, there)
-        answers = make_messages(answering, 1, stream_ptr[others], 0, back)
-        both = join([requests, answers])
-        return build_program(n_ranks, 2, both, iterations, stream_ptr=stream_ptr)
+        return waiting_for_sends(build_program(n_ranks, 1, to_first, iterations))
+    if test in ONE_SIDED:
+        return build_one_sided(n_ranks, 1, to_first, test == "get-broadcast", iterations)
     if test == "all-reduce":
         collective, size = Collective("all-reduce", "recursive-doubling"), message_bytes
     else:

@@ -67,6 +67,10 @@ def write(folder: Path, text: str, name: str = "out.txt") -> Path:
     [
         (BW, [("osu_bw", 1, 2, 2, "mean", 2.32, "MB/s"),
               ("osu_bw", 4194304, 2, 2, "mean", 27161.33, "MB/s")]),
+        (BW.replace("MPI ", "MPI_Get "), [("osu_get_bw", 1, 2, 2, "mean", 2.32, "MB/s"),
+              ("osu_get_bw", 4194304, 2, 2, "mean", 27161.33, "MB/s")]),
+        (BW.replace("MPI ", "MPI-CUDA "), [("osu_bw", 1, 2, 2, "mean", 2.32, "MB/s"),
+              ("osu_bw", 4194304, 2, 2, "mean", 27161.33, "MB/s")]),
         (MBW, [("osu_mbw_mr", 1, 8, 8, "mean", 2.36, "MB/s")]),
         (A2A, [("osu_alltoall", 1, 4, 16, "mean", 7.61, "us")]),
         (GPCNET, [
@@ -113,6 +117,7 @@ def test_nccl_logs_become_rows(tmp_path: Path) -> None:
         (BW.replace("2.32", "fast"), r"out.txt:4: '1  fast'; a size and a value above 0"),
         (BW.replace("2.32", "0"), r"out.txt:4: .* above 0"),
         (BW.replace("Bandwidth Test", "Ialltoall Latency Test"), r"out.txt:1: OSU's 'Ialltoall"),
+        (BW.replace("MPI ", "MPI_Accumulate "), r"OSU's 'Accumulate Bandwidth' is not simulated"),
         (A2A.replace("# nodes: 4\n# ranks: 16\n", ""), r"out.txt:4: osu_alltoall does not print"),
         (GPCNET.replace("usec", "hours"), r"out.txt:8: unit 'hours'"),
         (MPIGRAPH.replace("40.000\t0.000", "40.000"), r"out.txt:9: 1 values; 2 are needed"),
@@ -173,6 +178,32 @@ def test_tests_of_a_pair_take_the_time_of_closed_forms() -> None:
     assert pairs == pytest.approx(4e4, rel=0.01)
     shifts = match(row("mpigraph", 1 << 20, 4, "MiB/s", "window 50"), machine()).simulated
     assert shifts == pytest.approx(1e10 / 2**20, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["get", "put"])
+def test_one_sided_tests_of_a_pair_take_the_time_of_closed_forms(name: str) -> None:
+    """Two overheads of the origin, none of the target: the bytes one way, 8 bytes the other.
+
+    64 operations of 8 bytes: 64 overheads each way, of which the last completion is alone.
+    """
+    wire = 2 * 500e-9 + 100e-9
+    one = match(row(f"osu_{name}_latency", 4096), machine(packet={"eager_limit_bytes": 0}))
+    assert one.simulated == pytest.approx(1e6 * (2 * 300e-9 + 2 * wire + 4104e-10), rel=1e-6)
+    rate = match(row(f"osu_{name}_bw", 8, unit="MB/s"), machine()).simulated
+    assert rate == pytest.approx(64 * 8 / (128 * 300e-9) / 1e6, rel=0.01)
+    large = match(row(f"osu_{name}_bw", 1 << 22, unit="MB/s"), machine()).simulated
+    assert large == pytest.approx(1e4, rel=0.001)
+
+
+def test_one_sided_rings_count_what_the_origin_waits_for() -> None:
+    """8 bytes on one switch. The second of two requests leaves at 600 ns, its answer is processed
+    until 600 + 2 * 1100.8 + 300 ns; half of it counts. 16 puts, and as many answers, of 300 ns."""
+    latency, rate = (
+        match(Row(f"gpcnet RR {name}", "", 8, 3, 3, "mean", 1.0, unit), machine(m2=1)).simulated
+        for name, unit in (("Get Lat", "us"), ("Put BW", "MiB/s"))
+    )
+    assert latency == pytest.approx(3.1016 / 2)
+    assert rate == pytest.approx(16 * 8 / 9.6e-6 / 2**20)
 
 
 def test_ratios_are_of_times() -> None:
@@ -238,7 +269,7 @@ def test_a_random_ring_of_gpcnet_stays_in_its_slice() -> None:
 
 
 def test_only_one_sided_congestors_wait_for_an_answer() -> None:
-    """Four nodes of two ranks, three messages each; own streams answer a put and a get."""
+    """Four nodes of two ranks, three messages each; streams of NICs answer a put and a get."""
     rng = np.random.default_rng(1)
     incast, put, get = (
         make_pattern("gpcnet", 8, 4096, 3, rng, {"test": test, "ranks_per_node": 2})
@@ -251,7 +282,9 @@ def test_only_one_sided_congestors_wait_for_an_answer() -> None:
         assert set(program.send_bytes[program.send_dst < 2].tolist()) == {to_root}
         assert Counter(program.send_dst.tolist()) == {0: 9, 1: 9} | dict.fromkeys(range(2, 8), 3)
         assert program.stream_ptr is not None
-        assert program.stream_ptr.tolist() == [0, 3, 6, 7, 8, 9, 10, 11, 12]
+        assert program.stream_ptr.tolist() == [0, 4, 8, 9, 10, 11, 12, 13, 14]
+        assert program.nic_stream is not None
+        assert np.flatnonzero(program.nic_stream).tolist() == [1, 2, 3, 5, 6, 7]
 
 
 @pytest.mark.parametrize(

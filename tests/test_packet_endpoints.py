@@ -14,6 +14,7 @@ from netsim.errors import NetcosimError
 from netsim.packet.jitter import RECEIVES, SENDS, jitter_ps
 from netsim.packet.model import INPUT_QUEUED, PacketConfig, ProgramStuckError
 from netsim.traffic import combine
+from patterns.build import build_one_sided, make_messages
 
 
 @pytest.fixture(params=ENGINES)
@@ -255,17 +256,71 @@ def test_jitter_has_its_distribution(name, share):
     assert abs(np.corrcoef(times, jitter_ps(other, np.arange(200_000), SENDS))[0, 1]) < 0.01
 
 
+# Puts and gets
+
+
+@pytest.mark.parametrize(("get", "there", "back"), [(False, 3000, 8), (True, 8, 3000)])
+def test_a_nic_answers_without_a_processor(run, get, there, back):
+    """The target computes for 1 ms meanwhile; its NIC answers in the tick of the arrival.
+
+    The origin works 300 ns for the operation and 200 ns for its completion, not for bytes. Above
+    the eager limit a put has no rendezvous.
+    """
+    costs = PacketConfig(
+        packet_bytes=1000, send_overhead_s=300e-9, recv_overhead_s=200e-9, copy_s_per_byte=1e-9,
+        send_s_per_byte=1e-9, eager_limit_bytes=100, router_latency_s=R * 1e-12,
+    )  # fmt: skip
+    operations = make_messages([0], 0, [1], 0, 3000)
+    one = build_one_sided(2, 1, operations, get)
+    busy = replace(one, compute_s=np.where(np.arange(one.n_steps) == 1, 1e-3, 0.0))
+    sent = combine([busy], [np.array([0, 1])])
+    done = run(line([0, 0]), sent, costs)
+    arrived = 300_000 + there * 1000 + 2 * L + R
+    assert done.message_post_ps.tolist() == [300_000, arrived]
+    assert done.rank_finish_ps[0] == arrived + back * 1000 + 2 * L + R + 200_000
+    # its own stream, which computed
+    assert done.rank_finish_ps[1] == 1_000_000_000
+
+
+def test_a_nic_answers_each_origin_in_order():
+    """Rank 2 is accessed by 0 (steps 0 and 1) and 1: two streams of its NIC, of 3 and 2 steps."""
+    operations = make_messages([0, 1, 0], [1, 0, 0], [2, 2, 2], [1, 0, 0], [5, 6, 7])
+    one = build_one_sided(3, 2, operations, is_get=True)
+    assert one.stream_ptr.tolist() == [0, 1, 2, 5]
+    assert one.nic_stream.tolist() == [False, False, False, True, True]
+    assert np.diff(one.step_ptr).tolist() == [2, 2, 2, 3, 2]
+    # rank 0: its requests in the order of steps; then the answers to 0, in that order, and to 1
+    assert one.send_bytes.tolist() == [8, 8, 8, 7, 5, 6]
+    assert one.send_step.tolist() == [6, 7, 9, 0, 1, 2]
+    one.validate()
+    with pytest.raises(NetcosimError, match="nic_stream needs one value a stream"):
+        replace(one, nic_stream=one.nic_stream[1:]).validate()
+
+
+def agree(case, sent):
+    plain, fast = (
+        simulate(case.routing, sent, case.config, np.random.default_rng(3), until_s=100e-6)
+        for simulate in ENGINES.values()
+    )
+    for field in fields(plain):
+        np.testing.assert_array_equal(getattr(fast, field.name), getattr(plain, field.name))
+
+
 @pytest.mark.parametrize("block", first_only(range(50)))
 def test_engines_agree_on_end_points(block):
     """300 random cases of three families, with all keys of end points."""
     for k in range(6):
         rng = np.random.default_rng((51, block, k))
         case = random_case(rng, ("dragonfly", "fattree", "torus")[k % 3])
-        plain, fast = (
-            simulate(
-                case.routing, case.traffic, case.config, np.random.default_rng(3), until_s=100e-6
-            )
-            for simulate in ENGINES.values()
-        )
-        for field in fields(plain):
-            np.testing.assert_array_equal(getattr(fast, field.name), getattr(plain, field.name))
+        agree(case, case.traffic)
+
+
+@pytest.mark.parametrize("block", first_only(range(20)))
+def test_engines_agree_on_streams_of_nics(block):
+    """100 random cases of three families; half of all streams are NICs'."""
+    for k in range(5):
+        rng = np.random.default_rng((52, block, k))
+        case = random_case(rng, ("dragonfly", "fattree", "torus")[k % 3])
+        program = case.traffic.program
+        nic_stream = rng.random(program.n_streams) < 0.5
+        agree(case, replace(case.traffic, program=replace(program, nic_stream=nic_stream)))

@@ -6,7 +6,7 @@ from typing import Any
 
 from experiments.kit.data import paper_figures, read_data
 from experiments.kit.papers import Options, Paper, check_known
-from experiments.machines import controls, rows, scatter
+from experiments.machines import controls, day, rows, scatter
 from netsim.errors import NetcosimError
 
 
@@ -21,6 +21,7 @@ def check(options: Options) -> None:
 PARTS: dict[str, tuple[Any, ...]] = {
     "rows": (rows.FUNCTION, rows.points, rows.analyse),
     "controls": (controls.FUNCTION, controls.points, controls.analyse),
+    "day": (day.FUNCTION, day.points, day.analyse),
     "scatter": (scatter.FUNCTION, scatter.points, scatter.analyse),
 }
 PAPER = Paper(

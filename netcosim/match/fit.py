@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from netcosim.match.machine import MatchMachine
-from netcosim.match.rows import NAMES, PAIR_TESTS, Row, plain
+from netcosim.match.rows import NAMES, Row, plain
 from netcosim.match.tests import Matched, match
 from netsim.packet.model import PacketConfig
 from netsim.parameters import parameters_of
@@ -76,7 +76,8 @@ def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[
         Without parameters that no row determines; empty if there is none.
     """
     chosen: list[tuple[FitParameter, tuple[str, ...], list[Row]]] = []
-    pairs = any(plain(row.test) in PAIR_TESTS for row in rows)
+    of_pairs = {test for parameter in PARAMETERS for test in parameter.tests}
+    pairs = any(plain(row.test) in of_pairs for row in rows)
     for parameter in PARAMETERS:
         path = _path_in(machine, parameter)
         determining = _determining(parameter, rows, pairs)

@@ -49,10 +49,8 @@ class GpcnetTest:
 
 
 def test_of(row: Row) -> GpcnetTest | None:
-    """Return the test of a row; None if it is one-sided or unknown."""
+    """Return the test of a row; None if it is unknown."""
     words = row.test.lower().split()
-    if "get" in words or "put" in words:
-        return None
     phases = [phase for phase in ("impact", "congested") if phase in words]
     for entry in NAMES["gpcnet"]:
         if set(entry["words"]) <= set(words):
@@ -153,8 +151,11 @@ def exchange_s(program: Program, post_ps: NDArray[np.int64], exchanges: int) -> 
     post_ps : (n,) int64
         Of the program's messages, which are the first.
     """
-    steps = np.repeat(np.arange(program.n_steps), np.diff(program.send_ptr))
-    of_exchange = steps // (program.n_steps // (program.n_ranks * exchanges))
+    own = np.flatnonzero(~program.nic_ends()[0])
+    rank = program.send_src()[own]
+    steps = np.searchsorted(program.send_ptr, own, side="right") - 1
+    steps -= program.rank_step_ptr[rank]
+    of_exchange = steps // (program.step_ptr[1] // exchanges) + rank * exchanges
     begin = np.full(program.n_ranks * exchanges, np.iinfo(np.int64).max)
-    np.minimum.at(begin, of_exchange, post_ps[: program.n_messages])
+    np.minimum.at(begin, of_exchange, post_ps[own])
     return np.diff(begin.reshape(-1, exchanges), axis=1).ravel() / PS_PER_S

@@ -13,7 +13,7 @@ from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.text_numbers import need_whole, number_of, whole_number
 
-_OSU_TITLE = re.compile(r"OSU MPI\S* (.+?) Test\b")
+_OSU_TITLE = re.compile(r"OSU MPI(?:_(\w+)|\S*) (.+?) Test\b")
 OSU_TESTS: Mapping[str, str] = NAMES["osu"]
 _PAIRS = re.compile(r"\[\s*pairs:\s*(\d+)\s*\]")
 _SIZE = re.compile(r"^#\s*(nodes|ranks)\s*[:=]\s*(\S+)", re.IGNORECASE)
@@ -61,11 +61,11 @@ def _osu(path: Path, lines: Sequence[str], nodes: int, ranks: int) -> list[Row]:
     for number, line in enumerate(lines, 1):
         at = f"{path}:{number}"
         if title := _OSU_TITLE.search(line):
-            test = OSU_TESTS.get(title[1].lower(), "")
+            name = " ".join(filter(None, title.groups()))
+            test = OSU_TESTS.get(name.lower(), "")
             if not test:
                 raise NetcosimError(
-                    f"{at}: OSU's {title[1]!r} is not simulated; "
-                    f"{', '.join(OSU_TESTS.values())} are"
+                    f"{at}: OSU's {name!r} is not simulated; {', '.join(OSU_TESTS.values())} are"
                 )
         elif given := _SIZE.match(line):
             sizes[given[1].lower()] = need_whole(at, given[1], given[2], 1)

@@ -82,7 +82,7 @@ def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -
     if test.startswith("gpcnet"):
         test_of = gpcnet.test_of(row)
         if test_of is None:
-            raise NetcosimError("one-sided tests of GPCNeT are not simulated")
+            raise NetcosimError(f"{row.test}: no test of GPCNeT that is simulated")
         return test_of.algorithm, gpcnet.simulated(row, test_of, machine, _send)
     if test == "mpigraph":
         return row.algorithm, _mpigraph(row, machine)
@@ -141,8 +141,9 @@ def _pairs(row: Row, mode: str, machine: MatchMachine) -> float:
     p = len(placed) // 2 * 2
     if p < 2:
         raise NetcosimError("one rank; a pair is needed")
-    chunks = 1 if mode == "ping-pong" else WINDOW
-    if row.statistic == "p99" and (size > SMALL or mode != "ping-pong"):
+    is_latency = row.unit in LONGER_IS_SLOWER
+    chunks = 1 if is_latency else WINDOW
+    if row.statistic == "p99" and (size > SMALL or not is_latency):
         raise NetcosimError(f"the 99 % is simulated of latencies up to {SMALL} B")
     random = size <= SMALL and (row.statistic == "p99" or machine.packets().jitter_s > 0)
     rounds = RANDOM_ROUNDS if random else ROUNDS
@@ -150,12 +151,14 @@ def _pairs(row: Row, mode: str, machine: MatchMachine) -> float:
         p, size, 1, rounds=rounds, warmup_rounds=0, chunks=chunks, mode=mode
     )
     result = _send(machine, [(program, placed[:p])])
-    if random and mode == "ping-pong" and row.statistic in QUANTILES:
+    # the latency of a ping-pong is half a round; that of a put or get an entire one
+    part = 0.5 if mode == "ping-pong" else 1.0
+    if random and is_latency and row.statistic in QUANTILES:
         each_s = gpcnet.exchange_s(program, result.message_post_ps, rounds)
-        return float(np.quantile(each_s, QUANTILES[row.statistic])) / 2
+        return float(np.quantile(each_s, QUANTILES[row.statistic])) * part
     finish = result.rank_finish_ps / PS_PER_S
-    if mode == "ping-pong":
-        return float(finish[: p // 2].mean()) / (2 * rounds)
+    if is_latency:
+        return float(finish[: p // 2].mean()) * part / rounds
     messages = p // 2 * rounds * chunks * (2 if mode == "both" else 1)
     rate = messages / float(finish.max())
     return rate if row.unit == "1/s" else rate * size

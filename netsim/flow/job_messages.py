@@ -97,7 +97,8 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
     local = step - program.step_ptr[stream]
     n_packets = np.ceil(program.send_bytes[away] / config.packet_bytes)
     limit = np.inf if config.eager_limit_bytes is None else config.eager_limit_bytes
-    trips = np.where(program.send_bytes[away] > limit, 3.0, 1.0)
+    one_sided = program.nic_ends().any(axis=0)
+    trips = np.where((program.send_bytes > limit) & ~one_sided, 3.0, 1.0)[away]
     n_bytes = program.send_bytes[away] + n_packets * config.header_bytes
     n_nodes = max(1, program.n_ranks // ranks_per_node)
     pairs, pair = np.unique(src * n_nodes + dst, return_inverse=True)

@@ -131,6 +131,12 @@ def choose_clock(
     program = traffic.program
     size = config.packet_bytes
     sent, of_message = _distinct_bytes(program.send_bytes)
+    from_nic: Any = np.False_
+    to_nic: Any = np.False_
+    if program.nic_stream is not None:
+        sent, of_message = program.send_bytes, np.asarray
+        from_nic, to_nic = program.nic_ends()
+    one_sided = from_nic | to_nic
     is_signal = sent == 0
     # A signal gets a size that occurs anyway: it is never cut into packets.
     sent = np.where(is_signal, sent.max(initial=1), sent)
@@ -138,7 +144,7 @@ def choose_clock(
     last = sent - (packets - 1) * size
     tails, tail_class = classes(last, size)
     limit = config.eager_limit_bytes
-    above = sent > (sent.max(initial=0) if limit is None else limit)
+    above = (sent > (sent.max(initial=0) if limit is None else limit)) & ~one_sided
     by_rendezvous = of_message(above) if above.any() else None
     if by_rendezvous is not None:
         tails = np.append(tails, config.control_bytes)
@@ -159,13 +165,14 @@ def choose_clock(
     )
     used = ser[:, len(wire) - len(sizes_used) :]
     compute = ps_array(program.compute_s, "a compute time") if program.compute_s.any() else None
-    send = ps_array(config.send_overhead_s + config.send_s_per_byte * sent)
-    recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * sent)
-    send[is_signal] = recv[is_signal] = 0
+    copied = np.where(one_sided, 0, sent)
+    send = ps_array(config.send_overhead_s + config.send_s_per_byte * copied)
+    recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * copied)
     if config.jitter_s > 0:
-        numbers, works = draw_numbers(traffic), program.send_bytes > 0
-        send = of_message(send) + jitter_ps(config, numbers, SENDS) * works
-        recv = of_message(recv) + jitter_ps(config, numbers, RECEIVES) * works
+        numbers, is_signal = draw_numbers(traffic), program.send_bytes == 0
+        send = of_message(send) + jitter_ps(config, numbers, SENDS)
+        recv = of_message(recv) + jitter_ps(config, numbers, RECEIVES)
+    send[is_signal | from_nic] = recv[is_signal | to_nic] = 0
     starts = ps_array(traffic.start_s)
     begins = step_starts_ps(traffic)
     router, overhead = to_ps(config.router_latency_s), to_ps(config.crossing_overhead_s or 0.0)

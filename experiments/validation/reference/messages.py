@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from netsim.packet.model import PacketConfig
 from netsim.topology import Topology
 from netsim.traffic import Traffic
@@ -58,6 +60,7 @@ class Messages:
         self.config, self.topology, self.rails = config, topology, topology.n_rails
         self.send, self.arrive = send, arrive
         self.sender = self.program.send_src()
+        self.one_sided = np.logical_or(*self.program.nic_ends())
         self.random_shift = traffic.random_shift()
         self.group_class, _ = traffic.priority_classes()
         self.request = self.rails if config.rail_policy == "striped" else 1
@@ -70,7 +73,8 @@ class Messages:
     def post(self, message: int) -> None:
         """Send a message to another node, or ask for leave to."""
         limit = self.config.eager_limit_bytes
-        if limit is None or int(self.program.send_bytes[message]) <= limit:
+        eager = limit is None or int(self.program.send_bytes[message]) <= limit
+        if eager or self.one_sided[message]:
             self._send_data(message)
         else:
             self._send_control(message, self.request)

@@ -73,6 +73,7 @@ class _Ranks:
         self.traffic, self.program = traffic, traffic.program
         self.messages: Messages | None = None
         self.draw_numbers = draw_numbers(traffic)
+        self.by_nic = self.program.nic_ends()
         self.counted = [0] * self.program.n_steps
         self.post_ps = [-1] * self.program.n_messages
         self.finish_ps = [-1] * self.program.n_messages
@@ -238,9 +239,11 @@ class _Ranks:
         return self._work_ps(message, RECEIVES, *work_s)
 
     def _work_ps(self, message: int, side: int, overhead_s: float, s_per_byte: float) -> int:
-        size = int(self.program.send_bytes[message])
-        if size == 0:
+        size, by_nic = int(self.program.send_bytes[message]), self.by_nic[:, message]
+        if size == 0 or by_nic[side]:
             return 0
+        if by_nic.any():
+            size = 0
         jitter = jitter_ps(self.config, self.draw_numbers[message : message + 1], side)
         return to_ps(overhead_s + s_per_byte * size) + int(jitter[0])
 

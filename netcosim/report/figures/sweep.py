@@ -288,7 +288,9 @@ def sweep_drawings(compared: Compared, kept: Mapping[str, ArchivedRun]) -> dict[
     """Return all drawings of a sweep's page, by the title of their section."""
     axes = compared.swept.axes
     found = {BY_REGION: best_drawings(compared)}
-    found |= {f"By {axis.title}": curve_drawings(compared, i) for i, axis in enumerate(axes)}
+    # the panels along the first axis have all numbers, unless some are left out
+    drawn = axes if axes and _facets(compared, 0)[1] else axes[:1]
+    found |= {f"By {axis.title}": curve_drawings(compared, i) for i, axis in enumerate(drawn)}
     found |= {} if axes else {COMPARED: [forest_drawing(compared)]}
     found |= {PAIRS: pair_drawings(compared), WAITS: _waits(compared, kept)}
     return {title: drawings for title, drawings in found.items() if drawings}

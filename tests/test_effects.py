@@ -51,7 +51,7 @@ from netcosim.report.effect import (
     use,
 )
 from netcosim.report.figures.run import run_drawings
-from netcosim.report.figures.sweep import pair_drawings, scale_of
+from netcosim.report.figures.sweep import scale_of, sweep_pairs
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.verdict import effects_of, findings, part_effects, run_recommendation
 from netsim.errors import NetcosimError
@@ -563,11 +563,11 @@ def three(point: Any, policy: str) -> dict[str, object]:
 
 def test_pairs_of_a_sweep_are_counted_over_its_settings() -> None:
     axes = {"load": [1, 2], "run.seed": [1, 2, 3, 4, 5]}
-    [drawing] = pair_drawings(compared(policies_frame(axes, ["a", "b", "c"], three), list(axes)))
+    [drawing] = sweep_pairs(compared(policies_frame(axes, ["a", "b", "c"], three), list(axes)))
     [panel] = drawing.panels
     assert "a against b: 2 : 0; a against c: 2 : 0; b against a: 0 : 2" in panel.words
     few = {"load": [1, 2], "run.seed": [1, 2]}
-    [drawing] = pair_drawings(compared(policies_frame(few, ["a", "b", "c"], three), list(few)))
+    [drawing] = sweep_pairs(compared(policies_frame(few, ["a", "b", "c"], three), list(few)))
     assert "a against b: -51 %" in drawing.panels[0].words
     two = policies_frame(few, ["a", "b"], three)
-    assert pair_drawings(compared(two, list(few))) == []
+    assert sweep_pairs(compared(two, list(few))) == []

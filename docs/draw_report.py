@@ -60,7 +60,8 @@ def draw(page: Path, out: Path) -> None:
     for shot in shots:
         both.paste(shot, (0, top))
         top += shot.height + GAP
-    both.quantize(256).save(out, optimize=True)
+    # median cut, the default, makes yellow cables orange
+    both.quantize(256, method=Image.Quantize.FASTOCTREE).save(out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -59,8 +59,9 @@ CHECKS = r"""
   }
   for (const e of document.querySelectorAll("img, svg[role=img], input, select, button, a")) {
     const labels = e.labels ? [...e.labels].map((l) => l.textContent).join("") : "";
-    const name = e.getAttribute("aria-label") || e.getAttribute("alt") || e.textContent || labels
-      || e.getAttribute("title") || (e.getAttribute("aria-labelledby") ? "named" : "");
+    const drawn = e.tagName === "svg" ? [...e.children].find((c) => c.tagName === "title") : e;
+    const name = e.getAttribute("aria-label") || e.getAttribute("alt") || drawn?.textContent
+      || labels || e.getAttribute("title") || (e.getAttribute("aria-labelledby") ? "named" : "");
     if (!name.trim()) wrong.push(`no name: ${e.outerHTML.slice(0, 80)}`);
   }
   if (!document.documentElement.lang) wrong.push("no language");

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from netcosim.cli import main
-from netcosim.report.effect import WAIT, Effect
+from netcosim.report.effect import MAKESPAN, WAIT, Effect, sentence, use
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
@@ -28,7 +28,8 @@ UNSURE = Recommendation("Use b.", WAITS, "30 %", "More.", "Not validated.", reli
 def test_what_is_unreliable_is_below_its_rating_on_the_screen_and_on_the_page() -> None:
     assert ANSWER.lines() == [
         "Use b.",
-        "  Interval: mean wait -6.0 % (-7.0 to -5.0; 8 snapshots). Intervals at 95 %.",
+        "  Interval: mean wait -6.0 % (-7.0 to -5.0; 8 snapshots), compared with a. Intervals at "
+        "95 %.",
         "  Condition: 30 % of the time",
         "  Rating: Well.",
         "  Next: More snapshots.",
@@ -39,6 +40,20 @@ def test_what_is_unreliable_is_below_its_rating_on_the_screen_and_on_the_page() 
         found = re.findall(r'<p class="sentence">(.*?)</p>', page)
         assert tuple(found) == answer.head == tuple(answer.lines()[: len(answer.head)])
         assert page.index('class="recommendation"') < page.index('<section id="s"')
+
+
+def test_an_interval_is_not_repeated() -> None:
+    """The defect: a first screen of a phone that had each number of a long sentence twice."""
+    [waits] = WAITS
+    makespan = Effect("b", MAKESPAN, "a", -3.0, -4.0, -2.0, "block of the log", 10)
+    said = Recommendation(use(waits), WAITS, "", "")
+    assert said.interval == "8 snapshots. Intervals at 95 %."
+    both = Recommendation(sentence([waits, makespan]), (waits, makespan), "", "")
+    assert both.interval == (
+        "mean wait: 8 snapshots; makespan: 10 blocks of the log. Intervals at 95 %."
+    )
+    # ends that are no confidence have no level
+    assert Recommendation(use(waits), WAITS, "", "", level=None).interval == "8 snapshots."
 
 
 @pytest.mark.parametrize("value", [0.9, 1.1])

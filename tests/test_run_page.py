@@ -21,15 +21,16 @@ from netcosim.archive.extract import archive_of
 from netcosim.archive.serialize import serialize
 from netcosim.cli import command_names, main
 from netcosim.config.load import config_from, load_config
+from netcosim.export.archive_tables import over_time_columns
 from netcosim.report.about import ABOUT, WARNING, about_rows
-from netcosim.report.figures.run import busy_nodes, run_drawings, slowdowns, waiting_jobs
+from netcosim.report.figures.run import run_drawings
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.run_page import NO_ARCHIVE, stored_run_page
 from netcosim.runs.cosim import run_cosim
+from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
-from queuesim.metrics import bounded_slowdown
 
 CONFIG = """
 [machine]
@@ -301,33 +302,24 @@ def test_commands_that_are_told_exist(page: str) -> None:
 
 
 def test_what_is_drawn_of_a_schedule_is_what_the_queue_says(tmp_path: Path) -> None:
-    """Busy nodes and slowdowns against the queue's own; the queue's length against a count."""
+    """Utilisation against the queue's own; the queue's length against a count."""
     (tmp_path / "c.toml").write_text(QUEUE_ALONE)
     result = run_cosim(load_config(tmp_path / "c.toml"))
     kept = archive_of(result)
+    [_, waiting] = run_drawings(result_tables(result), kept)["time"]
     submit = kept.jobs.submit_s
     for name, schedule in result.schedules.items():
         mine = kept.schedules[name]
-        time_s, nodes = busy_nodes(mine)
+        found = over_time_columns(kept, mine)
+        time_s, nodes = found["time_s"], found["busy_nodes"]
         theirs_s, theirs = schedule.busy_nodes()
         at = (time_s[1:] + time_s[:-1]) / 2
-        found = theirs[np.searchsorted(theirs_s, at, side="right") - 1]
-        np.testing.assert_array_equal(nodes[:-1], found)
+        place = np.searchsorted(theirs_s, at, side="right") - 1
+        np.testing.assert_array_equal(nodes[:-1], np.where(place < 0, 0, theirs[place]))
         assert nodes[-1] == 0
-        np.testing.assert_allclose(
-            slowdowns(submit, mine), bounded_slowdown(schedule.of_those_that_ran)
-        )
-        time_s, waiting = waiting_jobs(submit, mine)
-        for moment, count in zip(time_s, waiting, strict=True):
+        for moment, count in zip(time_s, found["waiting_jobs"], strict=True):
             assert count == ((submit <= moment) & (mine.start_s > moment)).sum()
-
-
-def test_short_jobs_count_as_ten_seconds(out: Path) -> None:
-    schedule = stored(out / "results.db")[1].schedules["rdn"]
-    start = np.full(len(schedule.start_s), np.nan)
-    start[:3] = 9.0, 19.0, 0.0
-    found = slowdowns(np.zeros(len(start)), replace(schedule, start_s=start, end_s=start + 1))
-    np.testing.assert_allclose(found, [1.0, 2.0, 1.0])
+        assert name in waiting.draw().axes[0].get_legend_handles_labels()[1]
 
 
 def test_only_the_pages_own_scripts_run_and_nothing_is_loaded(page: str) -> None:

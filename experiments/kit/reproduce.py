@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from experiments.kit.papers import (
@@ -154,8 +155,9 @@ def page_sections(
 ) -> list[Section]:
     """Return the sections of a figure's page: which claims hold, the drawing, the tables."""
     claims = side_by_side(analysis.claims, figure.readings)
+    smaller = " at a smaller scale than the paper's" if options.quick else ""
     answer = Recommendation(
-        f"{which_fits(claims, figure.readings)}.",
+        f"{which_fits(claims, figure.readings)}{smaller}.",
         (),
         f"{paper.title}: {figure.description}.",
         "The same at the paper's size: --scale full." if options.quick else "",
@@ -188,7 +190,7 @@ def claims_drawing(claims: pd.DataFrame) -> list[Drawing]:
         "Black: the paper's value or range. Blue: the claim holds; orange: it differs. Lines: 95 % "
         "bootstrap intervals."
     )
-    size = (7.5, 0.8 + 0.24 * len(rows))
+    size = (7.5, 0.8 + 0.3 * len(rows))
     panel = Panel(partial(_draw_claims, rows=rows))
     return [Drawing("claims", title, [panel], caption, size, legend=False, lines="x")]
 
@@ -206,6 +208,8 @@ def _draw_claims(axis: Axes, rows: Sequence[Mapping[Hashable, Any]]) -> None:
         axis.hlines(y, low, high, color=paint, linewidth=1.6)
         axis.plot([value], [y], "o", color=paint, markersize=5)
     names = [", ".join(filter(None, (row["claim"], row["condition"]))) for row in rows]
-    axis.set_yticks(range(len(rows)), [literal(name, 60) for name in names], fontsize=8)
+    if len({row["claim"] for row in rows}) == 1 and len(rows) > 1:
+        names = [str(row["condition"] or row["claim"]) for row in rows]
+    axis.set_yticks(range(len(rows)), [fill(literal(n, 120), 60) for n in names], fontsize=8)
     axis.tick_params(axis="y", length=0)
     axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel="simulated over the paper's value")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from netcosim.curve.point import ALONE, STEADY
+from netcosim.report.figures.lines import plain_numbers
 from netcosim.report.figures.panels import boxes, panels
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure
 
@@ -76,6 +77,7 @@ def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
     for axis in (left, right):
         axis.set(xlim=(0, 1.04 * largest), xlabel="offered load (of injection bandwidth)")
         grid(axis, "both")
+    plain_numbers(left.yaxis)
     left.set_title(title)
     right.legend(loc="upper left", fontsize=8, frameon=False)
     return figure

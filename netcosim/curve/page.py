@@ -149,6 +149,7 @@ def recommend_routing(
         if unsettled
         else "",
         reliable=not (ends["state"] == UNSETTLED).any(),
+        level=None,
     )
 
 
@@ -221,7 +222,7 @@ def publish(
     name, file = next(iter(frames)), Path(args.config)
     write_tables(out, frames)
     drawn = save_figure(figure, out / f"{name}.{args.format}", args.format)
-    sections = [Section("Figure", figure=figure, caption=title), *sections]
+    sections = [Section("Curves", figure=figure, caption=title), *sections]
     page = render_page(
         title,
         "",

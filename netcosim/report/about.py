@@ -7,6 +7,7 @@ from typing import Any
 
 from cosim.registry import MEASURES
 from netcosim.archive.values import ArchivedRun
+from netcosim.catalogue import entries
 from netcosim.config.config import Config
 from netcosim.config.run import MOST_PLACED, keeps_nodes
 from netcosim.runs.cosim_result import CosimResult
@@ -130,7 +131,7 @@ def run_facts(tables: Mapping[str, Rows], kept: ArchivedRun | None, point: Store
     noted = {"Jobs": JOBS, "Machine": MACHINE, "Reference": REFERENCE}
     found |= {name: texts for name, what in noted.items() if (texts := notes_on(tables, what))}
     return [
-        *((name, found[name]) for name in ("Jobs", "Machine", "Queue")),
+        *((name, found[name]) for name in ("Jobs", "Machine", "Queue", "Policies")),
         ("Snapshots", [str(run.get("snapshots")), *notes_on(tables, MEASURED)]),
         ("Reference", found.get("Reference") or [reference]),
         ("Warning", notes_on(tables, WARNING)),
@@ -164,6 +165,7 @@ def _config_facts(config: Mapping[str, Any], kept: ArchivedRun | None) -> Facts:
     machine, queue = (config_section(config, name) for name in ("machine", "queue"))
     sizes = ", ".join(f"{k}={v}" for k, v in config_section(machine, "parameters").items())
     named = f"{machine.get('preset') or machine.get('family')}({sizes})".removesuffix("()")
+    known, named_policies = entries("policies"), map(str, queue.get("policies") or ())
     jobs, rules = [], f"order {queue.get('order')}, backfilling {queue.get('backfill')}"
     if kept is not None:
         jobs = [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
@@ -172,6 +174,7 @@ def _config_facts(config: Mapping[str, Any], kept: ArchivedRun | None) -> Facts:
         ("Jobs", jobs),
         ("Machine", [f"{named}, routing {machine.get('routing')}."]),
         ("Queue", [f"{rules}, run-time model {queue.get('run_time_model')}"]),
+        ("Policies", [f"{name}: {known[name]}" for name in named_policies if name in known]),
     ]
 
 

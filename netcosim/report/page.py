@@ -8,7 +8,7 @@ import platform
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -65,8 +65,8 @@ class Section:
 
 
 MOST_ROWS = 200
-FEW_ROWS = 12
-"""Below a figure, a table of more rows is folded."""
+FEW_ROWS, OPEN_ROWS = 12, 30
+"""A table of more rows is folded: below a figure, and anywhere."""
 OPEN_DRAWINGS = 3
 HATCHED, PALE = "hatched", ""
 """Paints of a legend: of what is not significant, and of a name alone."""
@@ -113,6 +113,7 @@ def render_page(
     scripts, styles : sequence of str
         JavaScript and CSS that sections' fragments need; trusted, inlined as they are.
     """
+    sections = [replace(one, title=one.title[:1].upper() + one.title[1:]) for one in sections]
     anchors = _anchors([section.title for section in sections])
     parts = [part("lead", lead), *map(_section, anchors, sections)]
     contents = [*zip(anchors, (section.title for section in sections), strict=True), AGAIN]
@@ -172,8 +173,9 @@ def _section(anchor: str, section: Section) -> Markup:
     if section.table is not None:
         table = table_html(section.table)
         drawn = section.figure is not None or section.drawings
-        folded = drawn and len(section.table) > FEW_ROWS
-        inside.append(part("folded", "The numbers", table) if folded else table)
+        rows = len(section.table)
+        folded = rows > (FEW_ROWS if drawn else OPEN_ROWS) and not section.folded
+        inside.append(part("folded", f"{rows} rows", table) if folded else table)
     inside.append(section.html)
     return part("section", anchor, section.title, Markup("").join(inside), section.folded)
 
@@ -213,7 +215,7 @@ def _panels(name: str, drawing: Drawing, section: Section) -> list[Markup]:
         figure_html(
             drawing.figure(number, legend=not section.legend),
             f"{name}-{number}",
-            (drawing.title if one else "") or panel.title,
+            (panel.title if not one else "") or drawing.title or panel.title,
             panel.words,
             drawing.caption if one else "",
         )

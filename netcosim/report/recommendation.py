@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from netcosim.report.effect import Effect
+from netcosim.report.effect import Effect, counted
 from netcosim.report.page import Section
 from netcosim.report.templates import part
 from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
@@ -29,8 +29,8 @@ class Recommendation:
     """Whether ``sentence`` may be read without ``rating``; if not, the rating comes first."""
     others: tuple[Effect, ...] = ()
     """All other effects, for JSON."""
-    level: float = 0.95
-    """Confidence of the intervals."""
+    level: float | None = 0.95
+    """Confidence of the intervals; None where their ends are no confidence."""
 
     @property
     def head(self) -> tuple[str, ...]:
@@ -39,14 +39,22 @@ class Recommendation:
 
     @property
     def interval(self) -> str:
-        """Return the effects of the sentence with their intervals and samples, as numbers."""
+        """Return what the sentence leaves out: samples and level, and effects that it lacks."""
+        inside = [effect for effect in self.effects if effect.clause() in self.sentence]
+        others = [effect for effect in self.effects if effect not in inside]
         several = len({effect.subject for effect in self.effects}) > 1
-        parts = [f"{e.subject}: {e.interval()}" if several else e.interval() for e in self.effects]
-        level = (
-            f". Intervals at {100 * self.level:g} %"
-            if any(effect.has_interval for effect in self.effects)
-            else ""
-        )
+        parts = [f"{e.subject}: {e.interval()}" if several else e.interval() for e in others]
+        against = {effect.against for effect in others}
+        if len(against) == 1 and (name := against.pop()) not in self.sentence:
+            parts[-1] += f", compared with {name}"
+        over: dict[str, list[str]] = {}
+        for effect in inside:
+            if effect.has_interval:
+                names = over.setdefault(counted(effect.samples, effect.sample), [])
+                names.append(effect.quantity.name)
+        parts += [f"{', '.join(n)}: {c}" if others or len(over) > 1 else c for c, n in over.items()]
+        known = self.level is not None and any(effect.has_interval for effect in self.effects)
+        level = f". Intervals at {100 * (self.level or 0):g} %" if known else ""
         return f"{'; '.join(parts)}{level}." if parts else ""
 
     @property

@@ -30,10 +30,7 @@ from netcosim.report.page import HATCHED, PALE, Section, long_table, render_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.run_page import heading_of
 from netcosim.report.sweep_tables import (
-    ITEMS,
     LAST,
-    averaged,
-    best_table,
     failures,
     points_table,
     policies_table,
@@ -68,11 +65,6 @@ class _Table:
     @property
     def own(self) -> list[str]:
         return [c for c in map(str, self.frame.columns) if c not in (*self.parameters, "point")]
-
-    @property
-    def has_items(self) -> bool:
-        """Whether its rows are of single things, such as jobs."""
-        return not ITEMS.isdisjoint(self.own)
 
 
 def sweep_page(store: Store, pages: Mapping[str, str] | None = None) -> tuple[str, int]:
@@ -233,9 +225,6 @@ def _policy_sections(
     sections.append(
         long_table("Policies", shown, _relative_to(table.frame, CHANGES), rest=EXPORTED)
     )
-    if len(compared.policies) > 1:
-        best = best_table(compared)
-        sections.append(long_table("Best policy, point by point", best, rest=EXPORTED, folded=True))
     return sections
 
 
@@ -274,22 +263,20 @@ def _points_section(
 
 
 def _in_order(tables: Iterable[_Table]) -> list[_Table]:
-    """Return the tables, what names single things last."""
+    """Return the tables by name, those of `LAST` last."""
 
-    def rank(table: _Table) -> tuple[bool, int, str]:
-        last = LAST.index(table.name) + 1 if table.name in LAST else 0
-        return table.has_items, last, table.name
+    def rank(table: _Table) -> tuple[int, str]:
+        return LAST.index(table.name) + 1 if table.name in LAST else 0, table.name
 
     return sorted(tables, key=rank)
 
 
 def _table_section(table: _Table) -> Section:
-    frame, how = averaged(table.frame, table.parameters)
+    frame = table.frame.drop(columns="point", errors="ignore")
     title, text = heading_of(table.name)
-    text = " ".join(filter(None, (" ".join(text.split()), how, _relative_to(frame))))
-    folded = table.name in LAST or table.has_items
+    text = " ".join(filter(None, (" ".join(text.split()), _relative_to(frame))))
     spelt = frame.rename(columns=lambda c: str(c).replace("machine.parameters.", "machine."))
-    return long_table(title, spelt, text, rest=EXPORTED, folded=folded)
+    return long_table(title, spelt, text, rest=EXPORTED, folded=table.name in LAST)
 
 
 def _seed(point: StoredPoint) -> str:

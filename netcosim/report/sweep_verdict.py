@@ -80,10 +80,11 @@ def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95)
     sentence = f"Best {name}: {found.text(compared)}."
     if len(compared.policies) < 2:
         sentence = verdict(compared)[0]
-    elif len(best) == 1:
+    elif len(best) == 1 and 2 * len(best[0][1]) > len(cells):
+        # at fewer settings chance alone finds one that is best somewhere
         [(policy, mine)] = best
         sentence = f"Use {policy}: best {name} {_where(compared, mine, cells)}."
-    elif best:
+    elif len(best) > 1:
         sentence = f"The best policy depends on the setting. {sentence}"
     most = (_changes(compared, found.metric, policy, mine)[:1] for policy, mine in best)
     shown = tuple(effect for effects in most for effect in effects)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     Table = pd.DataFrame | Rows
 
-_MINUS, _DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
-PLAIN = str.maketrans({_MINUS: "-", _DASH: "-", "∞": "inf"})
+_MINUS, _DASH, _FIXED = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NO-BREAK SPACE}"
+PLAIN = str.maketrans({_MINUS: "-", _DASH: "-", "∞": "inf", _FIXED: " "})
 """Letters of any terminal."""
 
 DIGITS = 3
@@ -175,7 +175,7 @@ def _interval(low: float | None, high: float | None, factor: float) -> str:
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
     ends = (format_number(factor * end, DIGITS) for end in (low, high))
-    return f" ({joined_ends(*ends)})"
+    return f" ({joined_ends(*ends).replace(' ', _FIXED)})"
 
 
 def _readable_time(values: Iterable[float]) -> tuple[float, str]:

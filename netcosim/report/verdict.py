@@ -32,7 +32,7 @@ SAMPLING_VARIATION = (
     "differences may be sampling variation. --resamples 200 or a sweep measures it."
 )
 SILENT = "Communication was not measured: no packets were sent (run.snapshots = 0)."
-FEW = f"An interval needs at least {LEAST_SAMPLES} snapshots (run.snapshots) and jobs."
+FEW = f"No interval: it needs at least {LEAST_SAMPLES} snapshots (run.snapshots) and jobs."
 OTHER_JOBS = "seed = [1, 2, 3, 4, 5]"
 OTHER_BLOCKS = "repetition = {from = 0, to = 9, step = 1}"
 """Keys of ``[run]`` that repeat a run with other samples: of synthetic jobs, and of a log."""
@@ -191,6 +191,8 @@ def run_recommendation(
     rating = next(
         (text for text in stated if text == (FEW if measured else SAMPLING_VARIATION)), ""
     )
+    if rating == FEW:
+        step = f"Write snapshots = {2 * LEAST_SAMPLES} under [run]; then use netcosim run."
     condition = f"Compared with {reference_label(tables)}, for the jobs and traffic of this config."
     others = (*(effect for found in rest for effect in found), *part_effects(tables))
     return Recommendation(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import LogFormatter
 from numpy.typing import ArrayLike
 
@@ -76,6 +77,19 @@ def _checked(series: Series, what: str) -> dict[str, tuple[np.ndarray, np.ndarra
     return found
 
 
+class _PlainLog(LogFormatter):
+    """The numbers that a logarithmic axis names, as 0.1 and 3000."""
+
+    def _num_to_string(self, x: float, vmin: float, vmax: float) -> str:
+        return f"{x:,.6g}"
+
+
+def plain_numbers(axis: Axis) -> None:
+    """Write a logarithmic axis without powers: Matplotlib's own formulas take longest of all."""
+    axis.set_major_formatter(_PlainLog())
+    axis.set_minor_formatter(_PlainLog(labelOnlyBase=False))
+
+
 def running_mean(x: np.ndarray, y: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean of a step function over a window centred at 400 evenly spaced times."""
     area = np.concatenate([[0.0], np.cumsum(np.diff(x) * y[:-1])])
@@ -126,9 +140,7 @@ def cdf(
         )
     if log:
         axis.set_xscale("log")
-        # Matplotlib's own reads its powers of ten as formulas, which takes longer than the rest
-        axis.xaxis.set_major_formatter(LogFormatter())
-        axis.xaxis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
+        plain_numbers(axis.xaxis)
     else:
         axis.set_xlim(min(0.0, *(float(x[0]) for x in data.values())), None)
     axis.set(ylim=(0, 101), xlabel=xlabel, ylabel=f"share of {of} (%)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,8 @@ def panels(
 
     def drawn(axis: Axes, part: pd.DataFrame) -> None:
         draw(axis, part)
-        axis.set_ylabel(ylabel, fontsize=8)
+        # at this size 13 letters are an inch
+        axis.set_ylabel(fill(ylabel, round(13 * size_in[1])), fontsize=8)
         axis.set_xlabel(xlabel, fontsize=8)
 
     shown = [Panel(partial(drawn, part=part), title(*values)) for values, part in parts]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from netcosim.report.effect import Effect, Quantity
+from netcosim.report.effect import Effect, Quantity, signed
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import time_unit
 from netcosim.report.figures.panels import Square, grouped_bars, squares
@@ -102,6 +104,19 @@ def effect_dots(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str
     axis.set_xlabel(f"change from {literal(effects[0].against)} (%)")
 
 
+def effects_drawing(effects: Sequence[Effect], colours: Mapping[str, str]) -> list[Drawing]:
+    """Return the drawing of `effect_dots`; none of no effects."""
+    if not effects:
+        return []
+    label, names = effects[0].against, {effect.quantity.name: None for effect in effects}
+    rows = len(names) * (1 + len({effect.subject for effect in effects}))
+    title = f"Change of each policy from {label} in percent: {', '.join(names)}."
+    panel = Panel(partial(effect_dots, effects=effects, colours=colours))
+    caption = f"Change from {label}: left of the line is less. Bars: 95 % intervals."
+    size = (4.9, 0.8 + 0.25 * rows)
+    return [Drawing("policies", title, [panel], caption, size, legend=False, lines="x")]
+
+
 def pair_matrix(
     axis: Axes, names: Sequence[str], cells: Mapping[tuple[str, str], tuple[str, int]]
 ) -> None:
@@ -126,20 +141,40 @@ def pair_matrix(
     axis.set_yticks(range(len(names)), shown)
 
 
-def pair_panel(
-    quantity: Quantity, names: Sequence[str], cells: Mapping[tuple[str, str], tuple[str, int]]
-) -> Panel:
-    """Return the panel of a `pair_matrix`."""
-    words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in cells.items())
-    draw = partial(pair_matrix, names=names, cells=cells)
-    return Panel(draw, quantity.title, f"{quantity.name}: {words}.")
+def pair_drawings(
+    names: Sequence[str],
+    quantities: Iterable[Quantity],
+    changes: Callable[[Quantity, str, str], Sequence[Effect]],
+    caption: str,
+) -> list[Drawing]:
+    """Return a panel a quantity: every policy compared with every other one.
 
-
-def pairs_drawing(panels: Sequence[Panel], policies: int, caption: str) -> list[Drawing]:
-    """Return the drawing of panels from `pair_panel`; none where there are none."""
-    size, title = (3.9, 1.1 + 0.4 * policies), "Every pair of policies"
-    drawing = Drawing("pairs", title, panels, caption, size, legend=False, lines="")
-    return [drawing] if panels else []
+    Parameters
+    ----------
+    changes : callable
+        Effects of the row's policy against the column's, one a setting. Of several, a square has at
+        how many the row is significantly better, and at how many the column is; without intervals,
+        the median change.
+    """
+    panels = []
+    for quantity in quantities:
+        cells = {}
+        for pair in permutations(names, 2):
+            effects = [e for e in changes(quantity, *pair) if math.isfinite(e.value)]
+            better = sum(effect.better for effect in effects)
+            worse = sum(effect.significant for effect in effects) - better
+            if len(effects) > 1 and any(effect.has_interval for effect in effects):
+                cells[pair] = f"{better} : {worse}", int(np.sign(better - worse))
+            elif effects:
+                middle = float(np.median([effect.value for effect in effects]))
+                cells[pair] = f"{signed(middle)} %", int(np.sign(better - worse))
+        words = "; ".join(f"{a} against {b}: {text}" for (a, b), (text, _) in cells.items())
+        draw = partial(pair_matrix, names=names, cells=cells)
+        panels += [Panel(draw, quantity.title, f"{quantity.name}: {words}.")] if cells else []
+    if len(names) < 3 or not panels:
+        return []
+    size, title = (3.9, 1.1 + 0.4 * len(names)), "Every pair of policies"
+    return [Drawing("pairs", title, panels, caption, size, legend=False, lines="")]
 
 
 def waits_by_size(

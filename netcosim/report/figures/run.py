@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from netcosim.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, ArchivedSchedule
+from netcosim.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun
+from netcosim.export.archive_tables import over_time_columns
 from netcosim.report.effect import (
     COMMUNICATION,
     RUN_TIME,
     TURNAROUND,
     WAIT,
     Effect,
+    Quantity,
     between,
-    signed,
 )
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf, over_time, time_unit
@@ -29,16 +28,14 @@ from netcosim.report.figures.panels import FIVE, boxes
 from netcosim.report.figures.policies import (
     bars_width_in,
     effect_bars,
-    effect_dots,
-    pair_panel,
-    pairs_drawing,
+    effects_drawing,
+    pair_drawings,
     waits_by_size,
 )
 from netcosim.report.figures.style import SIDE_IN, SOFT, literal, policy_colours
 from netcosim.report.verdict import effects_of, part_effects, reference_label
 from netcosim.runs.store import Rows
 from netsim.units import time_scale
-from queuesim.metrics import SLOWDOWN_BOUND_S
 
 FloatArray = NDArray[np.float64]
 
@@ -76,22 +73,9 @@ def _effect_drawings(
         key=lambda effect: _DRAWN.index(effect.quantity),
     )
     found: dict[str, list[Drawing]] = {"policies": [], "patterns": []}
+    found["policies"] += effects_drawing(effects, colours)
     if effects:
-        names = list(dict.fromkeys(effect.quantity.name for effect in effects))
-        rows = len(names) * (1 + len(by_policy))
-        found["policies"].append(
-            Drawing(
-                "policies",
-                f"Change of each policy from {label} in percent: {', '.join(names)}.",
-                [Panel(partial(effect_dots, effects=effects, colours=colours))],
-                f"Change from {label}: left of the line is less. Bars: 95 % intervals.",
-                size_in=(4.9, 0.8 + 0.25 * rows),
-                legend=False,
-                lines="x",
-            )
-        )
-    if len(by_policy) > 1:
-        found["policies"] += pair_drawing(effects, [*colours])
+        found["policies"] += _pairs(effects, [*colours])
     if parts:
         name = parts[0].quantity.name
         found["patterns"].append(
@@ -106,22 +90,17 @@ def _effect_drawings(
     return found
 
 
-def pair_drawing(effects: Sequence[Effect], policies: Sequence[str]) -> list[Drawing]:
-    """Return a matrix of all pairs of policies for each quantity, from effects against one."""
-    panels = []
-    for quantity in dict.fromkeys(effect.quantity for effect in effects):
-        own: dict[str, Effect | None] = {e.subject: e for e in effects if e.quantity == quantity}
-        names = [name for name in policies if name in own or name == effects[0].against]
-        own |= {name: None for name in names if name not in own}
-        pairs = {(a, b): between(own[a], own[b]) for a, b in permutations(names, 2)}
-        cells = {
-            pair: (f"{signed(e.value)} %", (1 if e.better else -1) if e.significant else 0)
-            for pair, e in pairs.items()
-            if math.isfinite(e.value)
-        }
-        if len(names) > 2:
-            panels.append(pair_panel(quantity, names, cells))
-    return pairs_drawing(panels, len(policies), PAIRS)
+def _pairs(effects: Sequence[Effect], policies: Sequence[str]) -> list[Drawing]:
+    """Return every pair of policies, from effects against one of them."""
+    own = {(effect.quantity, effect.subject): effect for effect in effects}
+
+    def changes(quantity: Quantity, a: str, b: str) -> list[Effect]:
+        named = {effects[0].against, *(name for of, name in own if of == quantity)}
+        if not {a, b} <= named:
+            return []
+        return [between(own.get((quantity, a)), own.get((quantity, b)))]
+
+    return pair_drawings(policies, dict.fromkeys(e.quantity for e in effects), changes, PAIRS)
 
 
 # Links
@@ -186,38 +165,6 @@ def _boxes(
 # Schedules
 
 
-def steps(time_s: ArrayLike, change: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return a step function from its changes: ascending times, each once, and values."""
-    order = np.argsort(time_s, kind="stable")
-    times = np.asarray(time_s, dtype=np.float64)[order]
-    values = np.cumsum(np.asarray(change, dtype=np.float64)[order])
-    last = np.append(times[1:] > times[:-1], True) if len(times) else np.empty(0, dtype=bool)
-    return times[last], values[last]
-
-
-def busy_nodes(schedule: ArchivedSchedule) -> tuple[FloatArray, FloatArray]:
-    """Return the nodes that jobs hold, as a step function of time."""
-    ran = np.isfinite(schedule.start_s)
-    nodes = schedule.allocated_nodes[ran].astype(np.float64)
-    times = np.concatenate([schedule.start_s[ran], schedule.end_s[ran]])
-    return steps(times, np.concatenate([nodes, -nodes]))
-
-
-def waiting_jobs(submit_s: FloatArray, schedule: ArchivedSchedule) -> tuple[FloatArray, FloatArray]:
-    """Return the jobs that are submitted and have not started, as a step function of time."""
-    ran = np.isfinite(schedule.start_s)
-    times = np.concatenate([submit_s, schedule.start_s[ran]])
-    return steps(times, np.concatenate([np.ones(len(submit_s)), -np.ones(int(ran.sum()))]))
-
-
-def slowdowns(submit_s: FloatArray, schedule: ArchivedSchedule) -> FloatArray:
-    """Return bounded slowdowns of the jobs that ran (`queuesim.metrics.bounded_slowdown`)."""
-    ran = np.isfinite(schedule.start_s)
-    start, end = schedule.start_s[ran], schedule.end_s[ran]
-    run = np.maximum(end - start, SLOWDOWN_BOUND_S)
-    return np.asarray(np.maximum((end - submit_s[ran]) / run, 1.0))
-
-
 def waits_drawing(name: str, panels: Sequence[Panel]) -> Drawing:
     """Return the drawing of panels from `wait_shares`."""
     caption = "Share of jobs that wait for at most this time; the median is in the legend."
@@ -245,18 +192,14 @@ def _schedule_drawings(kept: ArchivedRun, colours: Mapping[str, str]) -> dict[st
     schedules = {n: s for n, s in kept.schedules.items() if np.isfinite(s.start_s).any()}
     if not schedules:
         return {}
-    n_nodes, jobs = kept.machine.n_nodes, kept.jobs
-    busy = {n: busy_nodes(s) for n, s in schedules.items()}
-    percent = {n: (time_s, 100 * (nodes / n_nodes)) for n, (time_s, nodes) in busy.items()}
-    queue = {n: waiting_jobs(jobs.submit_s, s) for n, s in schedules.items()}
+    over = {n: over_time_columns(kept, s) for n, s in schedules.items()}
+    percent = {n: (o["time_s"], 100 * o["utilisation"]) for n, o in over.items()}
+    queue = {n: (o["time_s"], o["waiting_jobs"]) for n, o in over.items()}
     waits = {n: wait_s for n, wait_s in waits_of(kept).items() if n in schedules}
-    slow = {n: slowdowns(jobs.submit_s, s) for n, s in schedules.items()}
 
-    def one(
-        name: str, title: str, caption: str, draw: Callable[..., None], lines: str = "y", **own: Any
-    ) -> Drawing:
+    def one(name: str, title: str, caption: str, draw: Callable[..., None], **own: Any) -> Drawing:
         panel = Panel(partial(draw, colours=colours, **own))
-        return Drawing(name, title, [panel], caption, SIDE_IN, legend=lines == "y", lines=lines)
+        return Drawing(name, title, [panel], caption, SIDE_IN)
 
     return {
         "time": [
@@ -279,14 +222,7 @@ def _schedule_drawings(kept: ArchivedRun, colours: Mapping[str, str]) -> dict[st
                 "wait-by-size",
                 "Waits by the size of jobs, a mark a policy.",
                 "Marks: mean waits; lines: from the median to the 90th percentile.",
-                partial(waits_by_size, n_nodes=jobs.n_nodes, wait_s=waits),
-            ),
-            one(
-                "bounded-slowdown",
-                "Cumulative share of jobs by bounded slowdown, a line a policy.",
-                "Share of jobs with at most this bounded slowdown.",
-                partial(cdf, samples=slow, xlabel="bounded slowdown", of="jobs", log=True),
-                "both",
+                partial(waits_by_size, n_nodes=kept.jobs.n_nodes, wait_s=waits),
             ),
         ],
         GANTT: [

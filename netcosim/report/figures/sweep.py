@@ -1,10 +1,10 @@
-"""What a sweep's page draws: a curve a policy along every axis, and the best policy by region."""
+"""What a sweep's page draws: curves of policies along an axis, and the best policy by region."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,11 +13,11 @@ import numpy as np
 
 from netcosim.archive.values import ArchivedRun
 from netcosim.report.compared import Compared
-from netcosim.report.effect import Quantity, signed
+from netcosim.report.effect import Effect, Quantity
 from netcosim.report.figures.drawing import Drawing, Panel, safe_name
 from netcosim.report.figures.lines import time_unit
 from netcosim.report.figures.panels import Square, squares
-from netcosim.report.figures.policies import pair_panel, pairs_drawing
+from netcosim.report.figures.policies import effects_drawing, pair_drawings
 from netcosim.report.figures.run import wait_shares, waits_drawing, waits_of
 from netcosim.report.figures.style import (
     GRID,
@@ -128,47 +128,48 @@ def _moved(cell: Cell, axis: int, at: int) -> Cell:
 
 
 def curve_drawings(compared: Compared, along: int) -> list[Drawing]:
-    """Return a drawing a metric: along one axis, a panel for each combination of the others."""
-    combinations, fixed = _facets(compared, along)
-    title = compared.swept.axes[along].title
-    if len(combinations) == 1:
-        panels = [
-            _curve_panel(_Shown(compared, m), along, combinations[0]) for m in compared.metrics
-        ]
-        return [Drawing(safe_name(f"policies by {title}"), f"By {title}", panels, fixed)]
+    """Return drawings along one axis, a panel for each combination of the others."""
+
+    def panel(metric: Quantity, cell: Cell, title: str) -> Panel:
+        shown = _Shown(compared, metric)
+        draw = partial(_curves, shown=shown, along=along, cell=cell)
+        return Panel(draw, title, _curve_words(shown, along, cell))
+
+    of = f"by {compared.swept.axes[along].title}"
+    return _by_metric(compared, f"policies {of}", of, facets(compared, along), (along,), panel)
+
+
+def facets(compared: Compared, *along: int) -> list[Cell]:
+    """Return a cell for each combination of the axes that are not drawn along."""
+    cells = compared.cells()
+    for axis in along:
+        cells = [_moved(cell, axis, 0) for cell in cells]
+    return sorted(set(cells))
+
+
+def _by_metric(
+    compared: Compared,
+    single: str,
+    of: str,
+    cells: Sequence[Cell],
+    along: Sequence[int],
+    panel: Callable[[Quantity, Cell, str], Panel],
+    **look: Any,
+) -> list[Drawing]:
+    """Return one drawing of all metrics; of several cells, a drawing a metric with a panel each."""
+    if len(cells) == 1:
+        panels = [panel(metric, cells[0], metric.title) for metric in compared.metrics]
+        return [Drawing(safe_name(single), single, panels, **look)]
+    grid = len(compared.swept.axes) > 1 + len(along)
+    some = cells[:MOST_PANELS] if grid else spread(cells, MOST_PANELS)
+    more = f" {len(some)} of {len(cells)} settings are drawn." if len(some) < len(cells) else ""
     drawings = []
     for metric in compared.metrics:
-        shown = _Shown(compared, metric)
-        panels = [
-            _curve_panel(shown, along, cell, compared.swept.describe(cell, (along,)))
-            for cell in combinations
-        ]
-        better = f"{'Higher' if metric.more_is_better else 'Lower'} is better."
-        name, caption = f"{metric.title} by {title}", f"{better} {fixed}".rstrip()
-        drawings.append(Drawing(safe_name(name), name, panels, caption))
+        panels = [panel(metric, cell, compared.swept.describe(cell, along)) for cell in some]
+        caption = f"{'Higher' if metric.more_is_better else 'Lower'} is better.{more}"
+        title = f"{metric.title} {of}"
+        drawings.append(Drawing(safe_name(title), title, panels, caption, **look))
     return drawings
-
-
-def _facets(compared: Compared, along: int) -> tuple[list[Cell], str]:
-    """Return cells that represent the panels along an axis, and what of the others is not drawn."""
-    axes = compared.swept.axes
-    others = sorted((i for i in range(len(axes)) if i != along), key=lambda i: (len(axes[i]), i))
-    chosen: dict[int, Sequence[int]] = {along: (0,)}
-    room, left_out = MOST_PANELS, []
-    for i in others:
-        size = len(axes[i])
-        if size <= room:
-            chosen[i] = range(size)
-        elif room == MOST_PANELS:  # the only one: some of its values, both ends among them
-            chosen[i] = spread(range(size), room)
-            left_out.append(f"Of {size} values of {axes[i].title} {len(chosen[i])} are drawn.")
-        else:
-            chosen[i] = (0,)
-            left_out.append(f"Fixed here: {axes[i].title} {axes[i].labels[0]}.")
-        room //= max(1, len(chosen[i]))
-    there = {_moved(cell, along, 0) for cell in compared.cells()}
-    cells = itertools.product(*(chosen[i] for i in range(len(axes))))
-    return [cell for cell in cells if cell in there], " ".join(left_out)
 
 
 def spread(values: Sequence[Value], most: int) -> list[Value]:
@@ -177,8 +178,8 @@ def spread(values: Sequence[Value], most: int) -> list[Value]:
     return [values[i] for i in some]
 
 
-def _curve_panel(shown: _Shown, along: int, cell: Cell, title: str = "") -> Panel:
-    """Return a panel, by default titled with the metric, whose text lists its numbers."""
+def _curve_words(shown: _Shown, along: int, cell: Cell) -> str:
+    """Return the numbers of a panel as text."""
     swept = shown.compared.swept
     axis, parts = swept.axes[along], []
     for policy in shown.compared.policies:
@@ -187,8 +188,7 @@ def _curve_panel(shown: _Shown, along: int, cell: Cell, title: str = "") -> Pane
         parts.append(f"{policy}: {numbers}")
     fixed = swept.describe(cell, (along,))
     head = f"{shown.scale.label} by {axis.title}" + (f", {fixed}" if fixed else "")
-    draw = partial(_curves, shown=shown, along=along, cell=cell)
-    return Panel(draw, title or shown.metric.title, f"{head}. {'; '.join(parts)}.")
+    return f"{head}. {'; '.join(parts)}."
 
 
 def _curves(axis: Axes, *, shown: _Shown, along: int, cell: Cell) -> None:
@@ -253,71 +253,33 @@ def _bottom(axis: Axes, swept: Axis) -> None:
     axis.set_xticks([], minor=True)
 
 
-def forest_drawing(compared: Compared) -> Drawing:
-    """Return a panel a metric, a line a policy, for a sweep that varies only in repetitions."""
-    panels = []
-    for metric in compared.metrics:
-        shown = _Shown(compared, metric)
-        found = {policy: shown.interval((), policy) for policy in compared.policies}
-        numbers = [f"{policy}: {found_at[0]:.3g}" for policy, found_at in found.items() if found_at]
-        words = f"{shown.scale.label}: {'; '.join(numbers)}"
-        panels.append(Panel(partial(_forest, shown=shown), metric.title, words))
-    size = (3.7, 1.0 + 0.28 * len(compared.policies))
-    return Drawing("policies", "Policies", panels, "", size, legend=False, lines="x")
-
-
-def _forest(axis: Axes, *, shown: _Shown) -> None:
-    policies = shown.compared.policies
-    for i, (policy, paint) in enumerate(policy_colours(policies).items()):
-        found = shown.interval((), policy)
-        if found is None:
-            continue
-        value, low, high = found
-        samples = shown.samples((), policy)
-        axis.hlines(i, low, high, color=paint, linewidth=1.4)
-        axis.plot(samples, [i] * len(samples), ".", color=paint, alpha=0.45, ms=4)
-        axis.plot([value], [i], marker(i), color=paint, ms=6)
-    if shown.metric.is_ratio:
-        axis.axvline(0.0, color=SOFT, linewidth=0.8)
-    axis.set(xlim=shown.limits(2.0), ylim=(len(policies) - 0.5, -0.5))
-    axis.set_yticks(range(len(policies)), [literal(p, _MOST_LETTERS) for p in policies])
-    axis.set_xlabel(shown.scale.label, fontsize=8)
-
-
 def sweep_drawings(compared: Compared, kept: Mapping[str, ArchivedRun]) -> dict[str, list[Drawing]]:
     """Return all drawings of a sweep's page, by the title of their section."""
-    axes = compared.swept.axes
+    axes, colours = compared.swept.axes, policy_colours(compared.policies)
     found = {BY_REGION: best_drawings(compared)}
-    found |= {f"By {axis.title}": curve_drawings(compared, i) for i, axis in enumerate(axes)}
-    found |= {} if axes else {COMPARED: [forest_drawing(compared)]}
-    found |= {PAIRS: pair_drawings(compared), WAITS: _waits(compared, kept)}
+    # the panels along the first axis have all numbers, unless some are left out
+    drawn = axes if axes and len(facets(compared, 0)) > MOST_PANELS else axes[:1]
+    found |= {f"By {axis.title}": curve_drawings(compared, i) for i, axis in enumerate(drawn)}
+    found |= {} if axes else {COMPARED: effects_drawing(_changes(compared), colours)}
+    found |= {PAIRS: sweep_pairs(compared), WAITS: _waits(compared, kept)}
     return {title: drawings for title, drawings in found.items() if drawings}
 
 
-def pair_drawings(compared: Compared) -> list[Drawing]:
-    """Return a panel a metric: every policy against every other one, over all cells.
+def _changes(compared: Compared) -> list[Effect]:
+    """Return the changes of all policies from the first one, where only repetitions vary."""
+    first, *others = compared.policies
+    pairs = itertools.product(compared.metrics, others)
+    found = (compared.change(metric, (), policy, first) for metric, policy in pairs)
+    return [effect for effect in found if effect is not None]
 
-    At several cells a square has at how many of them the row is significantly better, and at how
-    many the column is; without intervals, the median change.
-    """
-    names, cells = compared.policies, compared.cells()
-    if len(names) < 3:
-        return []
-    panels = []
-    for metric in compared.metrics:
-        squares = {}
-        for pair in itertools.permutations(names, 2):
-            effects = [e for cell in cells if (e := compared.change(metric, cell, *pair))]
-            if not effects:
-                continue
-            better = sum(effect.better for effect in effects)
-            worse = sum(effect.significant for effect in effects) - better
-            state = (better > worse) - (worse > better)
-            text = f"{better} : {worse}"
-            if len(cells) == 1 or not any(effect.has_interval for effect in effects):
-                text = f"{signed(float(np.median([e.value for e in effects])))} %"
-            squares[pair] = (text, state)
-        panels.append(pair_panel(metric, names, squares))
+
+def sweep_pairs(compared: Compared) -> list[Drawing]:
+    """Return every pair of policies, over all cells."""
+    cells = compared.cells()
+
+    def changes(metric: Quantity, a: str, b: str) -> list[Effect]:
+        return [e for cell in cells if (e := compared.change(metric, cell, a, b)) is not None]
+
     what = (
         "Change of the row from the column."
         if len(cells) == 1
@@ -328,7 +290,7 @@ def pair_drawings(compared: Compared) -> list[Drawing]:
         f"{what} Blue: the row is better; orange: the column is; grey: neither. Each interval is "
         "at 95 %: of 20 pairs that do not differ, one appears to."
     )
-    return pairs_drawing(panels, len(names), caption)
+    return pair_drawings(compared.policies, compared.metrics, changes, caption)
 
 
 def _waits(compared: Compared, kept: Mapping[str, ArchivedRun]) -> list[Drawing]:
@@ -345,37 +307,21 @@ def _waits(compared: Compared, kept: Mapping[str, ArchivedRun]) -> list[Drawing]
 
 
 def best_drawings(compared: Compared) -> list[Drawing]:
-    """Return maps of the best policy over the two longest axes; a strip where there is one.
-
-    One drawing of all metrics where there is nothing else to choose, else a drawing a metric with
-    a panel for each combination of the other axes.
-    """
+    """Return maps of the best policy over the two longest axes; a strip where there is one."""
     axes = compared.swept.axes
     if not axes or len(compared.policies) < 2:
         return []
     high = len(axes[1]) if len(axes) > 1 else 1
-    size = (3.7, 1.25 + 0.36 * high)
+    along = range(min(2, len(axes)))
 
-    def panel(metric: Quantity, fixed: Cell, title: str) -> Panel:
-        draw = partial(_map, compared=compared, metric=metric, fixed=fixed)
-        return Panel(draw, title, _map_words(compared, metric, fixed))
+    def panel(metric: Quantity, cell: Cell, title: str) -> Panel:
+        draw = partial(_map, compared=compared, metric=metric, fixed=cell[2:])
+        return Panel(draw, title, _map_words(compared, metric, cell[2:]))
 
-    there = sorted({cell[2:] for cell in compared.cells()})
-    if len(axes) <= 2:
-        all_of = [panel(metric, (), metric.title) for metric in compared.metrics]
-        return [Drawing("best-policy", BY_REGION, all_of, "", size, lines="")]
-    drawn = there[:MOST_PANELS]
-    more = (
-        f"{len(drawn)} of {len(there)} combinations are drawn." if len(there) > len(drawn) else ""
+    look = {"size_in": (3.7, 1.25 + 0.36 * high), "lines": ""}
+    return _by_metric(
+        compared, "best policy", "best policy", facets(compared, *along), along, panel, **look
     )
-    drawings = []
-    for metric in compared.metrics:
-        panels = [
-            panel(metric, fixed, compared.swept.describe((0, 0, *fixed), (0, 1))) for fixed in drawn
-        ]
-        name = safe_name(f"best-policy {metric.title}")
-        drawings.append(Drawing(name, metric.title, panels, more, size, lines=""))
-    return drawings
 
 
 def _cells(compared: Compared, fixed: Cell) -> Mapping[tuple[int, int], Cell]:

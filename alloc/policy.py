@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from netsim.parameters import Parameter, checked, parameters_of
 from netsim.short_repr import short_repr
 from netsim.topologies.checks import need_int
 from netsim.topology import Topology
+
+if TYPE_CHECKING:
+    from alloc.fattree.kernels_places import Places
 
 
 def _no_links() -> NDArray[np.int32]:
@@ -127,6 +130,9 @@ class Policy(ABC):
     without_need: str = ""
     """For policies that read `Request.bandwidth_Bps`: what a job without a need gets."""
 
+    has_kernel_state: bool = False
+    """Whether `kernel_state` returns one; a subclass has to say so again for itself."""
+
     pairs: bool = False
     """Whether `fill_partner` may start a second job beside one that has just been placed."""
 
@@ -197,6 +203,16 @@ class Policy(ABC):
         A queue checks many requests at once before it tries them one by one. True decides nothing.
         """
         return np.ones(len(n_nodes), dtype=np.bool_)
+
+    def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
+        """Return a copy of the state, without holds, for queues that are compiled.
+
+        Parameters
+        ----------
+        needs_Bps : sequence of float or None
+            `Request.bandwidth_Bps` of each kind of job.
+        """
+        raise NotImplementedError(self.name)
 
     @abstractmethod
     def allocate(self, request: Request) -> Placement | None:

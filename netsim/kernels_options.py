@@ -37,8 +37,11 @@ if KernelLocator not in CacheImpl._locator_classes:
     if {"_load_overload", "_guard_against_spurious_io_errors"} <= set(dir(FunctionCache)):
         FunctionCache.load_overload = _load_kernel  # type: ignore[method-assign]
 
-KERNEL: dict[str, Any] = {"cache": True}
-"""Use as ``@njit(**KERNEL)``: the plain option, for kernels that allocate or return arrays."""
+KERNEL: dict[str, Any] = {"cache": True, "_nrt": True}
+"""Use as ``@njit(**KERNEL)``: the plain options, for kernels that allocate or return arrays.
+
+``_nrt`` is the default, but for kernels that others call without it.
+"""
 
 PLAIN_KERNEL: dict[str, Any] = KERNEL | {"error_model": "numpy", "_nrt": False}
 """Use as ``@njit(**PLAIN_KERNEL)``.

@@ -78,7 +78,9 @@ class Machine:
             from queuesim.logged import logged_nodes
 
             self._logged = logged_nodes(workload, policy.topology)
-        self.kind, self._kind_nodes, first = _kinds(workload, bandwidth_Bps, alike, self._logged)
+        self.kind, self._kind_nodes, first = kinds_of(
+            workload, policy, bandwidth_Bps, alike, self._logged
+        )
         """(n,) int64: jobs of one kind are alike to the policy."""
         self._kind_needs = None if bandwidth_Bps is None else bandwidth_Bps[first]
         self._kind_of: list[int] = self.kind.tolist()
@@ -399,16 +401,17 @@ class Machine:
         return shadow, placement
 
 
-def _kinds(
+def kinds_of(
     workload: Workload,
+    policy: Policy,
     bandwidth_Bps: FloatArray | None,
-    alike: NDArray[np.int64] | None,
-    logged: LoggedNodes | None,
+    alike: NDArray[np.int64] | None = None,
+    logged: LoggedNodes | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp]]:
     """Return the index of every job's kind (size, bandwidth, what else counts), and the size and
     the first job of each kind."""
     columns = [np.asarray(workload.n_nodes, dtype=np.float64)]
-    if bandwidth_Bps is not None:
+    if bandwidth_Bps is not None and policy.without_need:
         columns.append(np.asarray(bandwidth_Bps, dtype=np.float64))
     if alike is not None:
         columns.append(alike.astype(np.float64))

@@ -188,7 +188,8 @@ class QueueSetup:
         least, n_jobs, rest = choice.LEAST_JOBS, len(self.workload), (self.rules, self._model)
         if why_by_events(least, self.policy, self.chosen, self.backfill, *rest):
             return False
-        kernel = self.chosen.static_key is None, self.backfill == "conservative"
+        places = "" if self.policy.counts_only else self.policy.kernels
+        kernel = self.chosen.static_key is None, self.backfill == "conservative", places
         choice.queued_jobs[kernel] += n_jobs
         return max(choice.queued_jobs[kernel], n_jobs * self.repeats) >= least
 

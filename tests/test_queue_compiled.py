@@ -13,10 +13,11 @@ from alloc_helpers import CASES, MACHINES
 from queue_helpers import Mask, Pairs, make_workload
 
 from alloc.policy import Placement, Policy, Request
-from alloc.registry import make_policy
+from alloc.fattree.jigsaw import Jigsaw
+from alloc.registry import POLICIES, make_policy
 from netsim.errors import NetcosimError
 from queuesim.assumed import Assumed
-from queuesim.compiled import choice
+from queuesim.compiled import by_count, choice
 from queuesim.compiled.by_count import run_by_count
 from queuesim.decide import Easy
 from queuesim.estimates import Adjusted
@@ -40,6 +41,8 @@ from workloads.job import Workload
 from workloads.swf import read_swf
 from workloads.transform import from_zero, select
 
+FULL = pytest.mark.full
+LAAS = pytest.param("laas", marks=FULL)
 SCORED = Order(
     "area-by-wait",
     "many ties",
@@ -51,6 +54,7 @@ BY_COUNT = [
     for m, name in CASES
     if make_policy(MACHINES[m], name, np.random.default_rng(0)).counts_only
 ]
+PLACING = [(m, name) for m, name in CASES if POLICIES[name].has_kernel_state]
 PAIRS = list(product([*COMPILED_ORDERS, SCORED], choice.COMPILED_BACKFILLS))
 
 
@@ -135,6 +139,55 @@ def test_random_queues_are_equal_to_the_bit(k: int) -> None:
         blocked += int(~np.isnan(result.first_blocked_s))
         late += int(result.overran.sum())
     assert min(promised, blocked, late) > 50
+
+
+@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 8))])
+@pytest.mark.parametrize("name", ["jigsaw", "ta", "lc-s", pytest.param("lc", marks=FULL), LAAS])
+def test_random_queues_on_links_are_equal_to_the_bit(name: str, k: int, monkeypatch: Any) -> None:
+    """Policies whose search is in the kernel: what jobs get, and when, on nearly full machines."""
+    monkeypatch.setattr(by_count, "PASSES_KEPT", 2)
+    rng = np.random.default_rng(k)
+    machines = [machine for machine, policy in PLACING if policy == name]
+    pairs = [pair for pair in PAIRS if pair[1] != "easy-retest"]
+    promised = failed = 0
+    for i in range(60):
+        topology = MACHINES[machines[i % len(machines)]]
+        policies = [make_policy(topology, name, np.random.default_rng(0)) for _ in range(2)]
+        sizes = [n for n in range(1, topology.n_nodes + 1) if policies[0].fits_empty(n)]
+        jobs = random_jobs(rng, sizes[-1] // 2)
+        jobs = replace(jobs, n_nodes=np.array(sizes, dtype=np.int32)[jobs.n_nodes - 1])
+        order, backfill = pairs[(7 * k + i) % len(pairs)]
+        link_Bps = float(topology.link_bandwidth_Bps.max())
+        needs_Bps = rng.choice([0.1, 0.25, 0.3, 0.55], len(jobs)) * link_Bps
+        if i % 7 == 0:  # more than `alloc.fattree.kernels_places.MAX_NEEDS`
+            needs_Bps = rng.uniform(0.05, 0.8, len(jobs)) * link_Bps
+        result = both(
+            jobs,
+            (policies[0], policies[1]),
+            order=order,
+            backfill=backfill,
+            window=[None, None, 0, 1, 3, 50][int(rng.integers(6))],
+            reservations=[None, 0, 1, 2][i // 2 % 4] if backfill == "conservative" else None,
+            overrun=("keep", "cut")[int(rng.integers(2))],
+            bandwidth_Bps=needs_Bps if i % 5 else None,
+            keep_placements=i % 4 != 0,
+        )
+        promised += int((~np.isnan(result.promised_s)).sum())
+        failed += int(~np.isnan(result.first_blocked_s))
+        assert result.scheduling_s.sum() > 0
+    assert min(promised, failed) > 20
+
+
+def test_a_subclass_has_no_state_in_the_kernel_unless_it_says_so() -> None:
+    class Other(Jigsaw):
+        name = "other"
+
+    jobs = make_workload(*(np.ones((3, choice.LEAST_JOBS), dtype=int)))
+    for kind, why in ((Jigsaw, ""), (Other, "policy 'other' places by more than the number")):
+        policy = kind(MACHINES["fattree-6"], np.random.default_rng(0))
+        setup = QueueSetup(jobs, policy, rng=np.random.default_rng(0))
+        assert setup.why_by_events.startswith(why)
+        assert bool(setup.why_by_events) == bool(why)
 
 
 @pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 8))])

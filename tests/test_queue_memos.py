@@ -14,7 +14,9 @@ from alloc.policy import Policy, Request
 from alloc.registry import POLICIES, make_policy
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.torus import torus
+from queuesim.compiled.by_count import run_by_count
 from queuesim.queue import simulate_queue
+from queuesim.queue_setup import QueueSetup
 from workloads.job import Workload
 
 SCHEDULES = 450
@@ -37,6 +39,8 @@ MADE: dict[str, Callable[[], Policy]] = {
         for name in ("ta", "laas", "jigsaw", "lc", "first-fit-cuboid", "cuboid-best", "menu")
     },
 }
+
+COMPILED = [name for name in MADE if name in POLICIES and POLICIES[name].has_kernel_state]
 
 
 def random_workload(rng: np.random.Generator, policy: Policy) -> Workload:
@@ -70,6 +74,11 @@ def test_same_schedule_as_a_queue_that_remembers_nothing(
         slow = plain(workload, make(), "fcfs", len(workload) if window is None else window).run()
         if not np.array_equal(fast.start_s, slow):
             differ.append(k)
+        if name in COMPILED and backfill == "easy":
+            setup = QueueSetup(workload, make(), window=window, rng=np.random.default_rng(1))
+            compiled = run_by_count(setup)
+            assert compiled is not None
+            np.testing.assert_array_equal(compiled.start_s, slow)
     assert differ == []
 
 

@@ -28,7 +28,11 @@ class Jigsaw(LinkPolicy):
 
     name = "jigsaw"
     description = "isolated nodes and links by Jigsaw's conditions, no node wasted"
+    has_kernel_state = True
     _count_gaps: ClassVar[bool] = False
+
+    def _steps(self) -> tuple[int, int]:
+        return MAX_STEPS, 0
 
     def _place(self, n_nodes: int) -> tuple[int, int]:
         a_pod = self.topology.shape.nodes_per_pod

@@ -49,6 +49,26 @@ class Tree(NamedTuple):
     free: Ints
 
 
+class Known(NamedTuple):
+    """What a search need not find out again.
+
+    Attributes
+    ----------
+    changed : (m3,) int64
+        The state in which each pod changed last; a job was tried within those that have not
+        since ``since``.
+    most : int
+        No pod that has changed has more free nodes.
+    whole : int
+        There are no more whole leaves.
+    """
+
+    changed: Ints
+    since: int
+    most: int
+    whole: int
+
+
 class Shape(NamedTuple):
     """T pods of L leaves of n_L nodes; in one more pod Lr such leaves and one of nr nodes."""
 
@@ -91,13 +111,20 @@ def popcount(x: Word) -> Word:
 @njit(**INNER_ALLOCATING_KERNEL)
 def tree_of(words: Ints, counted: bool) -> Tree:
     """Return the tree in an array of words; its free nodes are counted on request."""
+    n_leaves = words[1] * words[2]
+    free = np.empty(n_leaves if counted else 0, dtype=np.int64)
+    for leaf in range(len(free)):
+        free[leaf] = popcount(words[N_HEADER + leaf])
+    return tree_in(words, free)
+
+
+@njit(**INNER_ALLOCATING_KERNEL)
+def tree_in(words: Ints, free: Ints) -> Tree:
+    """Return the tree in an array of words, with its free nodes."""
     m1, m2, m3, w2, w3 = words[0], words[1], words[2], words[3], words[4]
     n_leaves = m2 * m3
     nodes = words[N_HEADER : N_HEADER + n_leaves]
     up = words[N_HEADER + n_leaves : N_HEADER + 2 * n_leaves]
-    free = np.empty(n_leaves if counted else 0, dtype=np.int64)
-    for leaf in range(len(free)):
-        free[leaf] = popcount(nodes[leaf])
     first, spine = words[N_SIZES:N_HEADER], words[N_HEADER + 2 * n_leaves :]
     return Tree(m1, m2, m3, w2, w3, first, nodes, up, spine, free)
 
@@ -381,10 +408,19 @@ def open_cables(capacity: Ints, used: Ints, set_aside: Ints, need: int, words: I
         (tree.spine, tree.w3, tree.first[2], tree.first[3]),
     ):
         for k in range(len(masks)):
-            mask = 0
-            for i in range(width):
-                a, b = above + k * width + i, below + k * width + i
-                up = capacity[a] - used[a] - set_aside[a] >= min(capacity[a], need)
-                down = capacity[b] - used[b] - set_aside[b] >= min(capacity[b], need)
-                mask |= (up and down) << i
-            masks[k] = mask
+            a, b = above + k * width, below + k * width
+            masks[k] = open_mask(capacity, used, set_aside, need, a, b, width)
+
+
+@njit(**INNER_KERNEL)
+def open_mask(
+    capacity: Ints, used: Ints, set_aside: Ints, need: int, above: int, below: int, width: int
+) -> Word:
+    """Return which cables, of links from ``above`` and ``below`` on, have ``need`` left."""
+    mask = 0
+    for i in range(width):
+        a, b = above + i, below + i
+        up = capacity[a] - used[a] - set_aside[a] >= min(capacity[a], need)
+        down = capacity[b] - used[b] - set_aside[b] >= min(capacity[b], need)
+        mask |= (up and down) << i
+    return mask

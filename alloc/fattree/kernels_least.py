@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from alloc.fattree.kernels_bits import (
     CUT,
     Ints,
+    Known,
     Numbers,
     Plan,
     Shape,
@@ -251,15 +252,15 @@ def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) 
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def search_least(
-    N: int, budget: int, shape_budget: int, tree: Tree, plan: Plan
-) -> tuple[int, int, bool]:
-    """Return the first placement: Jigsaw's, then fewer nodes a leaf: (leaves or 0, L2s, a bound was
-    hit)."""
+    N: int, budget: int, shape_budget: int, tree: Tree, known: Known | None, plan: Plan
+) -> tuple[int, int, int]:
+    """Return the first placement: Jigsaw's, then fewer nodes a leaf: (leaves, 0 if there is none,
+    CUT if a bound was hit; L2s; steps left of ``budget``)."""
     m1, m2, m3 = tree.m1, tree.m2, tree.m3
     no = np.bool_(False)
-    a, b = search(N, m1 * m2 >= N, no, no, budget, tree, plan)
+    a, b, left = search(N, m1 * m2 >= N, no, no, budget, tree, known, plan)
     if a > 0:
-        return a, b, False
+        return a, b, left
     cut = a == CUT
     able = np.empty(m3, dtype=np.int64)
     most, pods = leaves_in_pods(tree)
@@ -280,9 +281,9 @@ def search_least(
                 continue
             a, b = search_shape(shape, tree, able, shape_budget, plan)
             if a > 0:
-                return a, b, cut
+                return a, b, left
             cut = cut or a == CUT
-    return 0, 0, cut
+    return CUT if cut else 0, 0, left
 
 
 @njit(**KERNEL)
@@ -297,7 +298,7 @@ def place_least(
 ) -> tuple[int, int]:
     """Place as `alloc.fattree.kernels_search.place` does."""
     plan, tree = plan_of(plan_rows), tree_of(words, True)
-    n_leaves, n_l2, cut = search_least(N, budget, shape_budget, tree, plan)
+    n_leaves, n_l2, _ = search_least(N, budget, shape_budget, tree, None, plan)
     if n_leaves <= 0:
-        return (CUT if cut else 0), 0
+        return n_leaves, 0
     return write_plan(plan, n_leaves, n_l2, tree, out_nodes, out_links)

@@ -139,6 +139,17 @@ def mark_possible(
     out: Flags,
 ) -> None:
     """Write for each number of nodes whether a leaf, a pod or pods have them for its type."""
+    on_leaf, in_pod, in_pods = largest(leaf_size, pod_size, tree)
+    for k in range(len(sizes)):
+        most = on_leaf
+        if sizes[k] > leaf_size:
+            most = in_pods if sizes[k] > pod_size else in_pod
+        out[k] = sizes[k] <= most
+
+
+@njit(**INNER_KERNEL)
+def largest(leaf_size: int, pod_size: int, tree: Tree) -> tuple[int, int, int]:
+    """Return how many nodes a job of each type can have at most: on a leaf, in a pod, in pods."""
     on_leaf = in_pod = in_pods = np.int64(0)
     for leaf in range(len(tree.leaf_free)):
         on_leaf = max(on_leaf, tree.leaf_free[leaf])
@@ -147,11 +158,7 @@ def mark_possible(
         in_pod = max(in_pod, n_usable)
         if not marked(tree.pod_marks, pod):
             in_pods += n_usable
-    for k in range(len(sizes)):
-        most = on_leaf
-        if sizes[k] > leaf_size:
-            most = in_pods if sizes[k] > pod_size else in_pod
-        out[k] = sizes[k] <= most
+    return on_leaf, in_pod, in_pods
 
 
 @njit(**PLAIN_KERNEL)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from alloc.fattree.kernels_bits import CUT, Ints, Plan, Tree, Word, keep, lowest, popcount
+from alloc.fattree.kernels_bits import CUT, Ints, Known, Plan, Tree, Word, keep, lowest, popcount
 from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL
 
 
@@ -105,7 +105,13 @@ def search_pod(
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def search_two_level(
-    N: int, tree: Tree, give_up: bool, count_gaps: bool, budget: int, plan: Plan
+    N: int,
+    tree: Tree,
+    give_up: bool,
+    count_gaps: bool,
+    budget: int,
+    known: Known | None,
+    plan: Plan,
 ) -> tuple[int, int]:
     """Return a placement of N nodes within a pod: (leaves planned or 0 or CUT, budget left).
 
@@ -113,30 +119,40 @@ def search_two_level(
     nodes come first, ties by number.
     """
     m1, m2, m3 = tree.m1, tree.m2, tree.m3
+    if known is not None:
+        if known.most < N:
+            return 0, budget
     pod_free = np.zeros(m3, dtype=np.int64)
-    for leaf in range(m2 * m3):
-        pod_free[leaf // m2] += tree.free[leaf]
-    order = np.arange(m3)
-    for i in range(1, m3):  # a stable insertion: argsort takes longer to compile than this search
-        pod = order[i]
+    order = np.empty(m3, dtype=np.int64)
+    at_least = np.zeros((m3, m1 + 1), dtype=np.int64)
+    n_pods = 0
+    for pod in range(m3):
+        if known is not None:
+            if known.changed[pod] <= known.since:
+                continue
+        for leaf in range(pod * m2, (pod + 1) * m2):
+            pod_free[pod] += tree.free[leaf]
+            at_least[pod, tree.free[leaf]] += 1
+        if pod_free[pod] < N:
+            continue
+        for c in range(m1 - 1, -1, -1):
+            at_least[pod, c] += at_least[pod, c + 1]
+        i = n_pods  # a stable insertion: argsort takes longer to compile than this search
         while i > 0 and pod_free[order[i - 1]] > pod_free[pod]:
             order[i] = order[i - 1]
             i -= 1
         order[i] = pod
+        n_pods += 1
+    if n_pods == 0:
+        return 0, budget
     chosen = np.empty(m2, dtype=np.int64)
     masks = np.empty(m2 + 1, dtype=np.int64)
-    at_least = np.zeros((m3, m1 + 1), dtype=np.int64)
-    for leaf in range(m2 * m3):
-        at_least[leaf // m2, tree.free[leaf]] += 1
-    for pod in range(m3):
-        for c in range(m1 - 1, -1, -1):
-            at_least[pod, c] += at_least[pod, c + 1]
     for A in range(min(N, m1), 0, -1):
         R = N // A
         B = N - R * A
         if R + (1 if B > 0 else 0) > m2:
             break
-        for pod in order:
+        for pod in order[:n_pods]:
             # Enough leaves with A nodes, and one more with B?
             if at_least[pod, A] < R or at_least[pod, B] < R + (1 if B > 0 else 0):
                 continue

@@ -18,4 +18,5 @@ class Laas(Jigsaw):
 
     name = "laas"
     description = "isolated nodes and links, jobs over pods rounded up to whole leaves"
+    has_kernel_state = True
     _full_leaves = True

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from alloc.fattree.kernels_least import place_least
 from alloc.fattree.links import LinkPolicy, Masks
+
+if TYPE_CHECKING:
+    from alloc.fattree.kernels_places import Places
 
 MAX_STEPS = 200_000
 """Bound of the Jigsaw part of the search, as in `alloc.fattree.jigsaw`."""
@@ -25,7 +33,18 @@ class LeastConstrained(LinkPolicy):
     name = "lc"
     description = "least constrained: isolated nodes and links only by Jigsaw's conditions"
     kernels = "least-constrained search"
+    has_kernel_state = True
     _whole_leaves = False
+
+    def _steps(self) -> tuple[int, int]:
+        return MAX_STEPS, MAX_STEPS_A_SHAPE
+
+    def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
+        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
+        from alloc.fattree.kernels_places import Shares
+
+        none = np.zeros(0, dtype=np.int64)
+        return super().kernel_state(needs_Bps)._replace(shares=Shares(none, none, none, none, none))
 
     def _open(self) -> Masks:
         """Return the nodes and links that a job may get."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from alloc.fattree.links import Masks
 from alloc.policy import Placement, Request
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
+
+if TYPE_CHECKING:
+    from alloc.fattree.kernels_places import Places
 
 MAX_LINK_SHARE = 0.8
 """Share of a link's bandwidth that jobs may be given in all (Smith and Lowenthal, 5.4.2)."""
@@ -42,6 +47,7 @@ class LeastConstrainedShared(LeastConstrained):
     description = "least constrained with links shared by bandwidth (not isolated)"
     isolates = False
     holds_any = False  # a hold reserves bandwidth, which only its own placements specify
+    has_kernel_state = True
     without_need = "all that a link may give, so that jobs share no link"
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
@@ -74,6 +80,17 @@ class LeastConstrainedShared(LeastConstrained):
         """Return a need in bytes per second, at most what a link can give, as without a need."""
         most = self._most
         return most if bandwidth_Bps is None or bandwidth_Bps >= most else math.ceil(bandwidth_Bps)
+
+    def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
+        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
+        from alloc.fattree.kernels_places import Shares
+
+        used, zeros = self._used, np.zeros((2, len(self._used)), dtype=np.int64)
+        shares = Shares(self._capacity, used.copy(), zeros[0], used.copy(), zeros[1])
+        return super().kernel_state(needs_Bps)._replace(shares=shares)
+
+    def _whole_needs(self, needs_Bps: Sequence[float | None]) -> NDArray[np.int64]:
+        return np.array([self._whole_need(need) for need in needs_Bps], dtype=np.int64)
 
     def may_place(
         self, n_nodes: NDArray[np.int64], bandwidth_Bps: NDArray[np.float64] | None = None

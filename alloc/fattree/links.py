@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from alloc.nodes import check_request
 from alloc.policy import Placement, Policy, Request
 from netsim.errors import NetcosimError
 from netsim.topology import Topology
+
+if TYPE_CHECKING:
+    from alloc.fattree.kernels_places import Places
 
 MAX_BITS = 62
 """Nodes a leaf, L2 switches a pod and spines a position: one bit each of a word."""
@@ -121,6 +125,24 @@ class LinkPolicy(Policy):
         possible = np.zeros(len(n_nodes), dtype=np.bool_)
         mark_possible(n_nodes, masks.words, self._whole_leaves, self._full_leaves, possible)
         return possible
+
+    def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
+        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
+        from alloc.fattree.kernels_places import Places, links_of, no_parts
+
+        words, needs = self._free.words, self._whole_needs(needs_Bps)
+        links = links_of(
+            words, len(np.unique(needs)), len(needs), self._full_leaves, *self._steps()
+        )
+        return Places(links, None, None, no_parts(self.topology.n_nodes), needs)
+
+    def _whole_needs(self, needs_Bps: Sequence[float | None]) -> NDArray[np.int64]:
+        """Return what kinds of jobs need of their links, where these are shared."""
+        return np.zeros(len(needs_Bps), dtype=np.int64)
+
+    @abstractmethod
+    def _steps(self) -> tuple[int, int]:
+        """Return the bounds of a search: steps in all, and for a shape if it tries many."""
 
     def allocate(self, request: Request) -> Placement | None:
         """Place a job (see `alloc.policy.Policy.allocate`)."""

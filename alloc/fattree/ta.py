@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from alloc.fattree.kernels_ta import HELD, WIRED, Tree, flip, mark_possible, sel
 from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Placement, Request
 from netsim.topology import Topology
+
+if TYPE_CHECKING:
+    from alloc.fattree.kernels_places import Places
 
 
 class TopologyAware(NodePolicy):
@@ -37,6 +41,7 @@ class TopologyAware(NodePolicy):
     kernels = "TA search"
     deterministic = True
     holds_any = False  # a hold marks the leaves and pods of a job
+    has_kernel_state = True
 
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
@@ -70,6 +75,16 @@ class TopologyAware(NodePolicy):
     def _select(self, n_nodes: int) -> Nodes | None:
         n = select(n_nodes, *self._blocks, self._tree, self._scratch_nodes)
         return self._scratch_nodes[:n].copy() if n else None
+
+    def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
+        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
+        from alloc.fattree.kernels_places import Marks, Places, no_parts
+
+        trees = [Tree(*(part.copy() for part in self._tree)) for _ in range(3)]
+        limits, chosen = np.zeros((2, 3), dtype=np.int64), np.zeros_like(self._scratch_nodes)
+        marks = Marks(*trees, limits, chosen, *self._blocks)
+        needs = np.zeros(len(needs_Bps), dtype=np.int64)
+        return Places(None, None, marks, no_parts(self.topology.n_nodes), needs)
 
     def may_place(
         self, n_nodes: NDArray[np.int64], bandwidth_Bps: NDArray[np.float64] | None = None

@@ -1,8 +1,9 @@
-"""The compiled queue for policies that place by node count: decisions first, places afterwards.
+"""The compiled queue, for policies that place by node count and for those with a kernel's state.
 
-Such a policy does not affect which jobs start when, so a kernel decides that only with the number
-of free nodes (`queuesim.compiled.kernels_queue`). If placements are needed, or the policy may draw,
-it is then called for each start and each end in the order of a queue by events.
+The former do not affect which jobs start when, so a kernel decides that only with the number of
+free nodes (`queuesim.compiled.kernels_queue`). If placements are needed, or the policy may draw, it
+is then called for each start and each end in the order of a queue by events. The state of the
+latter is in the kernel (`queuesim.compiled.kernels_room`), which places jobs as the policy does.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.fattree.kernels_places import MAX_NEEDS
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from queuesim.compiled.kernels_profile import STEP
 from queuesim.compiled.kernels_queue import advance
+from queuesim.compiled.kernels_room import ENTRY, KIND, PLACED, Room
 from queuesim.compiled.kernels_state import (
     ARRIVAL,
     CONSERVATIVE,
@@ -35,7 +38,7 @@ from queuesim.compiled.kernels_state import (
     Queue,
 )
 from queuesim.compiled.kernels_waiting import BLOCK, PAIR, Rows
-from queuesim.machine import Machine
+from queuesim.machine import Machine, kinds_of
 from queuesim.ordering.order_checks import with_checks
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
@@ -44,9 +47,12 @@ from queuesim.runtime import FixedRunTimes
 PASSES = {"none": STRICT, "easy": EASY, "easy-retest": EASY, "conservative": CONSERVATIVE}
 """How the kernel calls a backfilling; by count nothing is held, and "easy-retest" is "easy"."""
 
+PASSES_KEPT = 16
+"""Placements of the passes between two portions, in machines full of jobs."""
+
 
 def run_by_count(setup: QueueSetup) -> QueueResult | None:
-    """Run a queue whose policy places by count; None if the run by events has to raise the error.
+    """Run a compiled queue; None if the run by events has to raise the error.
 
     Parameters
     ----------
@@ -55,9 +61,10 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
     """
     began = perf_counter()
     columns = _empty_queue(setup)
-    if not _run(setup, columns):
+    out = Written(columns)
+    if not _run(setup, columns, out):
         return None
-    state, queue, *_ = columns
+    state, queue, _, _, room = columns
     n, by_rank, rank = len(setup.workload), queue.jobs, queue.arrivals["rank"].copy()
     overran = by_rank["late"][rank] == 1
     cut = overran & (setup.overrun == "cut")
@@ -66,10 +73,19 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
         by_rank["index"][queue.events["rank"]],
         queue.events["is_start"] == 1,
     )
-    places: list[Placement | None] = []
+    places: PlacementArrays | None = None
     scheduling_s = np.zeros(n)
-    if setup.keep_placements or not (setup.policy.deterministic or setup.only_times):
-        places, scheduling_s = _places(setup, *events)
+    allocated = setup.workload.n_nodes.astype(np.int32)
+    if room is not None:
+        placed = room.jobs[rank]
+        allocated = placed["nodes"].astype(np.int32)
+        started = events[1][events[2]]
+        scheduling_s[started] = np.repeat(out.shares_s, np.diff(out.starts, prepend=0))
+        if setup.keep_placements:
+            places = out.placements(started, placed)
+    elif setup.keep_placements or not (setup.policy.deterministic or setup.only_times):
+        placed_one, scheduling_s = _places(setup, *events)
+        places = PlacementArrays.from_placements(placed_one)
     if setup.progress is not None:
         for count in (*range(max(1, n // 1000), n, max(1, n // 1000)), *[n][:n]):
             setup.progress(count, n)
@@ -82,13 +98,13 @@ def run_by_count(setup: QueueSetup) -> QueueResult | None:
         eligible_s=np.array(setup.workload.submit_s, dtype=np.float64),
         overran=overran,
         outcome=np.where(cut, CUT, COMPLETED).astype(np.int8),
-        allocated_nodes=setup.workload.n_nodes.astype(np.int32),
+        allocated_nodes=allocated,
         scheduling_s=scheduling_s,
         event_s=events[0],
         event_job=events[1],
         event_is_start=events[2],
         first_blocked_s=float(state[0]["first_blocked_s"]),
-        placements=PlacementArrays.from_placements(places) if setup.keep_placements else None,
+        placements=places if setup.keep_placements else None,
         needs_Bps=setup.bandwidth_Bps,
         start_s=by_rank["start_s"][rank],
         end_s=by_rank["end_s"][rank],
@@ -103,6 +119,7 @@ class _Columns(NamedTuple):
     queue: Queue
     ranked: Rows | None
     plan: Plan | None
+    room: Room | None
 
 
 def _empty_queue(setup: QueueSetup) -> _Columns:
@@ -153,10 +170,82 @@ def _empty_queue(setup: QueueSetup) -> _Columns:
     state["reserved_for"] = -1
     state["shadow_s"] = state["due_s"] = np.inf
     state["first_blocked_s"] = nan
-    return _Columns(state, queue, ranked, plan)
+    state["opened"] = -1
+    return _Columns(state, queue, ranked, plan, _empty_room(setup, index, state))
 
 
-def _run(setup: QueueSetup, columns: _Columns) -> bool:
+def _empty_room(setup: QueueSetup, index: NDArray[np.int64], state: Any) -> Room | None:
+    """Build what a queue has where nodes and links matter; None if a count decides."""
+    policy, needs_Bps = setup.policy, setup.bandwidth_Bps
+    if policy.counts_only:
+        return None
+    kind, sizes, first = kinds_of(setup.workload, policy, needs_Bps)
+    needs = [None] * len(first) if needs_Bps is None else needs_Bps[first].tolist()
+    places = policy.kernel_state(needs)
+    kinds = np.zeros(len(first), dtype=KIND)
+    kinds["nodes"], kinds["need"] = sizes, places.needs
+    kinds["failed"] = kinds["failed_held"] = -1
+    kinds["alike"] = np.unique([sizes, places.needs], axis=1, return_inverse=True)[1].reshape(-1)
+    kinds["slot"] = np.unique(places.needs, return_inverse=True)[1] % MAX_NEEDS
+    jobs = np.zeros(len(index), dtype=PLACED)
+    jobs["kind"] = kind[index]
+    waiting = np.zeros(len(index), dtype=ENTRY)
+    waiting["rank"] = np.argsort(jobs["kind"], kind="stable")
+    waiting["requested_s"] = nan
+    jobs["entry"][waiting["rank"]] = np.arange(len(index))
+    kinds["end"] = np.cumsum(np.bincount(kind, minlength=len(kinds)))
+    kinds["begin"], kinds["shortest_s"] = kinds["end"], np.inf
+    n_kept = PASSES_KEPT * policy.topology.n_nodes if setup.keep_placements else 0
+    state["most_out"] = max(0, n_kept - policy.topology.n_nodes)
+    # as many up-links as nodes at most, and as many spines, both ways
+    written = np.empty(n_kept, dtype=np.int32), np.empty(4 * n_kept, dtype=np.int32)
+    return Room(*places[:4], jobs, kinds, waiting, np.empty(len(kinds), dtype=PAIR), *written)
+
+
+class Written:
+    """What the kernel wrote, portion by portion: nodes and links of jobs as they started.
+
+    Attributes
+    ----------
+    starts : list of int
+        How many jobs had started at the end of each portion.
+    shares_s : list of float
+        The time that a portion took for each start in it.
+    """
+
+    def __init__(self, columns: _Columns) -> None:
+        self._state, self._room = columns.state[0], columns.room
+        self.starts: list[int] = []
+        self.shares_s: list[float] = []
+        self._nodes: list[NDArray[np.int32]] = []
+        self._links: list[NDArray[np.int32]] = []
+
+    def read(self, took_s: float) -> None:
+        """Take what was written since the last call."""
+        if self._room is None:
+            return
+        s = self._state
+        started = int(s["n_events"] - s["n_done"])
+        self.shares_s.append(took_s / max(1, started - (self.starts or [0])[-1]))
+        self.starts.append(started)
+        self._nodes.append(self._room.nodes[: s["n_nodes_out"]].copy())
+        self._links.append(self._room.links_out[: s["n_links_out"]].copy())
+        s["n_nodes_out"] = s["n_links_out"] = 0
+
+    def placements(self, jobs: NDArray[np.int64], placed: Rows) -> PlacementArrays:
+        """Return the placements in job order of jobs that started in this order."""
+        arrays: list[Any] = []
+        for column, parts in (("nodes", self._nodes), ("links", self._links)):
+            n, flat = placed[column], np.concatenate(parts)
+            ptr = np.concatenate([[0], np.cumsum(n)])
+            begin, n_first = ptr[:-1][jobs], np.cumsum(n[jobs]) - n[jobs]
+            ordered = np.empty_like(flat)
+            ordered[np.arange(len(flat)) + np.repeat(begin - n_first, n[jobs])] = flat
+            arrays += [ptr, ordered]
+        return PlacementArrays(*arrays)
+
+
+def _run(setup: QueueSetup, columns: _Columns, out: Written) -> bool:
     """Run the kernel to the last end; false if that does not come."""
     n, s, queue = len(setup.workload), columns.state[0], columns.queue
     score = with_checks(setup.chosen).score
@@ -164,7 +253,9 @@ def _run(setup: QueueSetup, columns: _Columns) -> bool:
         # in portions, so that an interrupt is heard; a call costs as much as some twenty jobs, but
         # for plans of all that wait
         until = min(n, int(s["n_done"]) + max(1 if columns.plan else 10_000, n // 100))
+        began = perf_counter()
         status = advance(*columns, until)
+        out.read(perf_counter() - began)
         if status == STUCK:
             return False
         if status == NEEDS_SCORES:

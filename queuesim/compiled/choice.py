@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 LEAST_JOBS = 4000
 """Queues of fewer jobs are over by events before the kernel is loaded."""
-queued_jobs: Counter[tuple[bool, bool]] = Counter()
-"""Jobs of this process's queues that can be compiled, by kernel: by score, conservative."""
+queued_jobs: Counter[tuple[bool, bool, str]] = Counter()
+"""Jobs of this process's queues that can be compiled, by kernel: by score, conservative, the kernels of a
+policy that does not place by count."""
 COMPILED_BACKFILLS = ("none", "easy", "easy-retest", "conservative")
 
 
@@ -44,6 +45,10 @@ def why_by_events(
         return f"order {order.name!r} depends on what has run"
     if backfill not in COMPILED_BACKFILLS:
         return f"backfill {backfill!r} has no compiled pass"
-    if not policy.counts_only or policy.pairs or policy.relents_after_s is not None:
+    kind = policy if isinstance(policy, type) else type(policy)
+    known = policy.counts_only or vars(kind).get("has_kernel_state", False)
+    if not known or policy.pairs or policy.relents_after_s is not None:
         return f"policy {policy.name!r} places by more than the number of free nodes"
+    if backfill == "easy-retest" and not policy.counts_only:
+        return f"backfill {backfill!r} has no compiled pass for policy {policy.name!r}"
     return ""

@@ -16,12 +16,23 @@ from numba import njit
 
 from alloc.fattree.kernels_bits import popcount
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
-from queuesim.compiled.kernels_profile import earliest, release_later, take
+from queuesim.compiled.kernels_profile import earliest, next_change, release_later, take
+from queuesim.compiled.kernels_room import (
+    Room,
+    add_kind,
+    add_to_kind,
+    any_by_count,
+    hold_room,
+    leave_room,
+    remove_from_kind,
+    try_place,
+)
 from queuesim.compiled.kernels_state import (
     CONSERVATIVE,
     EASY,
     GOES_ON,
     MANY,
+    NEEDS_ROOM,
     NEEDS_SCORES,
     STUCK,
     Plan,
@@ -43,7 +54,14 @@ from queuesim.compiled.kernels_waiting import (
 
 
 @njit(**PLAIN_KERNEL)
-def advance(state: State, queue: Queue, ranked: Rows | None, plan: Plan | None, until: int) -> int:
+def advance(
+    state: State,
+    queue: Queue,
+    ranked: Rows | None,
+    plan: Plan | None,
+    room: Room | None,
+    until: int,
+) -> int:
     """Go on until so many jobs are over, or what only the caller can do is due."""
     s = state[0]
     n = len(queue.jobs)
@@ -57,7 +75,11 @@ def advance(state: State, queue: Queue, ranked: Rows | None, plan: Plan | None, 
                 s.n_listed = list_waiting(s, queue.blocks, queue.listed, n)
                 s.scored = 1
                 return NEEDS_SCORES
-            run_pass(s, queue, ranked, plan)
+            if room is not None and s.n_nodes_out > s.most_out:
+                return NEEDS_ROOM
+            run_pass(s, queue, ranked, plan, room)
+            if s.stuck:
+                return STUCK
             s.due = 0
             s.scored = 0
             continue
@@ -66,9 +88,9 @@ def advance(state: State, queue: Queue, ranked: Rows | None, plan: Plan | None, 
         s.now_s = next_s
         s.due = 1
         if end == next_s:
-            end_job(s, queue)
+            end_job(s, queue, room)
         else:
-            arrive(s, queue)
+            arrive(s, queue, room)
     return GOES_ON
 
 
@@ -79,7 +101,7 @@ def needs_scores(s: State) -> bool:
 
 
 @njit(**INNER_KERNEL)
-def arrive(s: State, queue: Queue) -> None:
+def arrive(s: State, queue: Queue, room: Room | None) -> None:
     """Put the jobs that have arrived into the queue, and plan the next arrival."""
     arrivals, blocks = queue.arrivals, queue.blocks
     n, k = len(arrivals), s.n_arrived
@@ -88,6 +110,8 @@ def arrive(s: State, queue: Queue) -> None:
         if s.by_score or is_in_front(s, blocks, rank, s.depth):
             s.changed = 1
         add_waiting(s, blocks, rank, queue.jobs[rank].nodes, queue.jobs[rank].requested_s)
+        if room is not None:
+            add_to_kind(room, rank, queue.jobs[rank].requested_s)
         k += 1
     s.n_arrived = k
     if k < n:
@@ -104,24 +128,27 @@ def delay(now_s: float, time_s: float) -> float:
 
 
 @njit(**INNER_KERNEL)
-def end_job(s: State, queue: Queue) -> None:
+def end_job(s: State, queue: Queue, room: Room | None) -> None:
     """End the running job whose time has come, of several the one that started first."""
     running = queue.running
     rank = queue.events[queue.ends[0].tie].rank
     heap_pop(queue.ends, s.n_running)
     job = queue.jobs[rank]
     promised = job.start_s + job.requested_s
-    # Any entry with this end and these nodes will do: they are alike.
     k = ends_before(s, running, promised)
-    while running[k].nodes != job.nodes:
+    while running[k].rank != rank:
         k += 1
+    nodes = running[k].nodes
     s.n_running -= 1
     for i in range(k, s.n_running):
         running[i].end_s = running[i + 1].end_s
         running[i].nodes = running[i + 1].nodes
+        running[i].rank = running[i + 1].rank
     job.end_s = s.now_s
     note_event(s, queue, rank, 0)
-    s.n_free += job.nodes
+    if room is not None:
+        leave_room(s, room, rank)
+    s.n_free += nodes
     s.n_done += 1
     s.released = 1
     if promised > s.now_s or s.now_s > s.shadow_s:
@@ -152,22 +179,27 @@ def note_event(s: State, queue: Queue, rank: int, is_start: int) -> None:
 
 
 @njit(**INNER_KERNEL)
-def start_job(s: State, queue: Queue, rank: int) -> None:
-    """Start a waiting job for which enough nodes are free, and plan its end."""
+def start_job(s: State, queue: Queue, room: Room | None, rank: int) -> None:
+    """Start a waiting job that has its place, and plan its end."""
     now, job, running = s.now_s, queue.jobs[rank], queue.running
+    nodes = job.nodes if room is None else room.jobs[rank].nodes
     remove_waiting(s, queue.blocks, rank)
+    if room is not None:
+        remove_from_kind(room, rank)
     if s.by_score or s.n_waiting >= s.depth:
         s.changed = 1
-    s.n_free -= job.nodes
+    s.n_free -= nodes
     job.start_s = now
     promised = now + job.requested_s
     k = s.n_running
     while k > 0 and running[k - 1].end_s > promised:
         running[k].end_s = running[k - 1].end_s
         running[k].nodes = running[k - 1].nodes
+        running[k].rank = running[k - 1].rank
         k -= 1
     running[k].end_s = promised
-    running[k].nodes = job.nodes
+    running[k].nodes = nodes
+    running[k].rank = rank
     needed = job.work_s
     if now + needed > promised:
         job.late = 1
@@ -180,16 +212,18 @@ def start_job(s: State, queue: Queue, rank: int) -> None:
 
 
 @njit(**INNER_KERNEL)
-def run_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan | None) -> None:
+def run_pass(
+    s: State, queue: Queue, ranked: Rows | None, plan: Plan | None, room: Room | None
+) -> None:
     """Start every job that may start now."""
     if ranked is not None and s.scored:
         rank_by_score(s, queue.listed, ranked)
     if plan is not None:
-        conservative_pass(s, queue, ranked, plan)
+        conservative_pass(s, queue, ranked, plan, room)
     elif s.backfill == EASY:
-        easy_pass(s, queue, ranked)
+        easy_pass(s, queue, ranked, room)
     else:
-        start_heads(s, queue, ranked)
+        start_heads(s, queue, ranked, room)
 
 
 @njit(**INNER_KERNEL)
@@ -226,8 +260,8 @@ def note_blocked(s: State) -> None:
 
 
 @njit(**INNER_KERNEL)
-def start_heads(s: State, queue: Queue, ranked: Rows | None) -> int:
-    """Start jobs in strict order; the first for which nodes are missing, -1 if it is not known."""
+def start_heads(s: State, queue: Queue, ranked: Rows | None, room: Room | None) -> int:
+    """Start jobs in strict order; the first that cannot be placed, -1 if it is not known."""
     while s.n_waiting > 0:
         if s.n_free == 0:
             note_blocked(s)
@@ -236,20 +270,20 @@ def start_heads(s: State, queue: Queue, ranked: Rows | None) -> int:
             rank = ranked[0].tie
         else:
             rank = first_waiting(s, queue.blocks)
-        if queue.jobs[rank].nodes > s.n_free:
+        if not has_place(s, queue, room, rank, False):
             note_blocked(s)
             return rank
         if ranked is not None:
             pop_ranked(s, ranked)
-        start_job(s, queue, rank)
+        start_job(s, queue, room, rank)
     return -1
 
 
 @njit(**INNER_KERNEL)
-def easy_pass(s: State, queue: Queue, ranked: Rows | None) -> None:
+def easy_pass(s: State, queue: Queue, ranked: Rows | None, room: Room | None) -> None:
     """Run a pass as `queuesim.backfilling.easy.EasyBackfill.run_pass` does."""
     before = s.n_running
-    head = start_heads(s, queue, ranked)
+    head = start_heads(s, queue, ranked, room)
     if s.n_running > before:
         s.reserved_for = -1
     if head < 0:
@@ -262,7 +296,9 @@ def easy_pass(s: State, queue: Queue, ranked: Rows | None) -> None:
     if not kept:
         s.reserved_for = -1
     if ranked is not None:
-        try_by_score(s, queue, ranked, head)
+        try_by_score(s, queue, ranked, room, head)
+    elif room is not None:
+        try_by_kind(s, queue, room, head)
     else:
         try_by_rank(s, queue, head)
 
@@ -275,7 +311,7 @@ def overrun_since_shadow(s: State, queue: Queue) -> bool:
 
 
 @njit(**INNER_KERNEL)
-def try_by_score(s: State, queue: Queue, ranked: Rows, head: int) -> None:
+def try_by_score(s: State, queue: Queue, ranked: Rows, room: Room | None, head: int) -> None:
     """Try the jobs behind the head, the largest score first."""
     jobs = queue.jobs
     pop_ranked(s, ranked)  # the head
@@ -291,7 +327,7 @@ def try_by_score(s: State, queue: Queue, ranked: Rows, head: int) -> None:
     for _ in range(min(s.window, s.n_ranked)):
         if s.n_free == 0:
             return
-        try_behind(s, queue, pop_ranked(s, ranked), head)
+        try_behind(s, queue, room, pop_ranked(s, ranked), head)
 
 
 @njit(**INNER_KERNEL)
@@ -310,7 +346,7 @@ def try_by_rank(s: State, queue: Queue, head: int) -> None:
                 word ^= bit
                 left -= 1
                 rank = rank_of(block, bit)
-                if not try_behind(s, queue, rank, head):
+                if not try_behind(s, queue, None, rank, head):
                     fewest = min(fewest, jobs[rank].nodes)
                     shortest = min(shortest, jobs[rank].requested_s)
             blocks[block].fewest = fewest
@@ -325,6 +361,46 @@ def try_by_rank(s: State, queue: Queue, head: int) -> None:
 
 
 @njit(**INNER_KERNEL)
+def try_by_kind(s: State, queue: Queue, room: Room, head: int) -> None:
+    """Try the jobs behind the head in their order, those of kinds that can perhaps be placed."""
+    kinds, order = room.kinds, room.order
+    last = last_in_window(s, queue.blocks, head)
+    if s.reserved_for < 0:
+        # The first job that finds enough nodes makes the reservation; none before it could start.
+        if not any_by_count(s, room, head, last):
+            return
+        reserve(s, queue, room, head)
+    size = 0
+    for k in range(len(kinds)):
+        size = add_kind(s, room, k, head, last, size)
+    while size > 0 and not s.stuck:
+        k, rank = order[0].tie, int(order[0].key)
+        heap_pop(order, size)
+        try_behind(s, queue, room, rank, head)
+        size = add_kind(s, room, k, rank, last, size - 1)
+
+
+@njit(**INNER_KERNEL)
+def last_in_window(s: State, blocks: Rows, head: int) -> int:
+    """Return the rank of the last job that a pass looks at."""
+    last, left = len(blocks) << 6, s.window
+    if left >= s.n_waiting:
+        return last
+    block = head >> 6
+    word = blocks[block].bits & ~(((1 << (head & 63)) - 1) | (1 << (head & 63)))
+    while left > 0:
+        while popcount(word) < left:
+            left -= popcount(word)
+            block += 1
+            word = blocks[block].bits
+        for _ in range(left - 1):
+            word &= word - 1
+        last = rank_of(block, word & -word)
+        left = 0
+    return last if s.window > 0 else head
+
+
+@njit(**INNER_KERNEL)
 def may_start(s: State, nodes: int, requested_s: float) -> bool:
     """Return whether a job of this size and walltime may start behind the head, as far as known."""
     if nodes > s.n_free:
@@ -335,25 +411,38 @@ def may_start(s: State, nodes: int, requested_s: float) -> bool:
 
 
 @njit(**INNER_KERNEL)
-def try_behind(s: State, queue: Queue, rank: int, head: int) -> bool:
+def try_behind(s: State, queue: Queue, room: Room | None, rank: int, head: int) -> bool:
     """Start a job behind the head if it cannot delay it; whether it did start."""
     nodes = queue.jobs[rank].nodes
     if nodes > s.n_free:
         return False
     if s.reserved_for < 0:
         # The first job that finds enough nodes makes the reservation; none before it could start.
-        reserve(s, queue, head)
-    if s.now_s + queue.jobs[rank].requested_s > s.shadow_s:
+        reserve(s, queue, room, head)
+    late = s.now_s + queue.jobs[rank].requested_s > s.shadow_s
+    if room is None and late:
         if nodes > s.extra:
             return False
         s.extra -= nodes
-    start_job(s, queue, rank)
+    if not has_place(s, queue, room, rank, late):
+        return False
+    start_job(s, queue, room, rank)
     return True
 
 
 @njit(**INNER_KERNEL)
-def reserve(s: State, queue: Queue, head: int) -> None:
-    """Find the shadow time of the head, and the nodes that it leaves free then."""
+def has_place(s: State, queue: Queue, room: Room | None, rank: int, off_hold: bool) -> bool:
+    """Return whether a job can be placed; it then has its nodes and links, if these matter."""
+    if queue.jobs[rank].nodes > s.n_free:
+        return False
+    if room is not None:
+        return try_place(s, room, rank, off_hold)
+    return True
+
+
+@njit(**INNER_KERNEL)
+def reserve(s: State, queue: Queue, room: Room | None, head: int) -> None:
+    """Find the shadow time of the head, and the nodes that it leaves free, or holds, then."""
     running, needed = queue.running, queue.jobs[head].nodes
     free, shadow, k = s.n_free, s.now_s, 0
     while k < s.n_running:
@@ -366,6 +455,9 @@ def reserve(s: State, queue: Queue, head: int) -> None:
         k += 1
     s.forecast_broken = 0
     s.reserved_for = head
+    if room is not None:
+        shadow = hold_room(s, running, room, head, k, shadow)
+        s.stuck = np.isnan(shadow)
     s.shadow_s = shadow
     s.extra = free - needed
     if np.isnan(queue.jobs[head].promised_s) and shadow < np.inf:
@@ -373,7 +465,9 @@ def reserve(s: State, queue: Queue, head: int) -> None:
 
 
 @njit(**INNER_KERNEL)
-def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -> None:
+def conservative_pass(
+    s: State, queue: Queue, ranked: Rows | None, plan: Plan, room: Room | None
+) -> None:
     """Run a pass of `queuesim.backfilling.conservative`."""
     if not (s.released or s.changed or s.due_s <= s.now_s):
         return
@@ -394,9 +488,13 @@ def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -
         start = earliest(s, steps, nodes, requested, now)
         if start <= now:
             # Invariant: the profile never has more nodes free at this instant than there are.
-            take(s, steps, nodes, start, requested)
-            start_job(s, queue, rank)
-            continue
+            if has_place(s, queue, room, rank, False):
+                if room is not None:
+                    nodes = room.jobs[rank].nodes
+                take(s, steps, nodes, s.now_s, requested)
+                start_job(s, queue, room, rank)
+                continue
+            start = earliest(s, steps, nodes, requested, next_change(s, steps))
         note_blocked(s)
         n_blocked += 1
         if n_blocked > s.reservations or start == np.inf:

@@ -12,8 +12,9 @@ STRICT, EASY, CONSERVATIVE = 0, 1, 2
 """How a pass runs the queue."""
 MANY = 1 << 62
 """More nodes, or jobs, than there are."""
-GOES_ON, NEEDS_SCORES, STUCK = 0, 1, 2
-"""Why `advance` came back: enough jobs are over, scores of ``listed`` are due, nothing moves."""
+GOES_ON, NEEDS_SCORES, STUCK, NEEDS_ROOM = 0, 1, 2, 3
+"""Why `advance` came back: enough jobs are over, scores of ``listed`` are due, nothing moves, the
+nodes and links written are to be read."""
 
 STATE = np.dtype(
     [(name, np.float64) for name in ("now_s", "arrives_s", "shadow_s", "first_blocked_s", "due_s")]
@@ -24,6 +25,8 @@ STATE = np.dtype(
             *("n_free", "n_waiting", "n_running", "n_arrived", "n_done", "n_events"),
             *("first_block", "end_block", "n_listed", "n_ranked", "n_steps", "n_passes"),
             *("due", "scored", "changed", "released", "forecast_broken", "reserved_for", "extra"),
+            *("n_releases", "n_holds", "n_states", "n_searches", "held", "n_held", "opened"),
+            *("n_nodes_out", "n_links_out", "most_out", "stuck"),
         )
     ],
     align=True,
@@ -36,6 +39,11 @@ be read at all; ``by_score``: scores order the queue. ``due``: a pass follows wh
 this instant has happened; ``scored``: its scores are there. ``reserved_for`` is the rank for which
 EASY has a reservation, or -1, with ``shadow_s`` and ``extra``. ``due_s`` is the first reserved
 start of conservative backfilling.
+
+Where nodes and links matter (`queuesim.compiled.kernels_room`), ``n_releases`` and ``n_holds`` number
+the states in which searches failed, ``held`` is the first part of what the head holds, of ``n_held``
+nodes; ``n_states`` counts all changes, of which ``opened`` is the last for which TA was prepared. ``most_out``: a
+pass begins with at most so many nodes written; ``stuck``: the head can never be placed.
 """
 
 JOB = np.dtype(
@@ -56,7 +64,7 @@ ARRIVAL = np.dtype([("enters_s", np.float64), ("rank", np.int64)], align=True)
 EVENT = np.dtype([("time_s", np.float64), ("rank", np.int64), ("is_start", np.int64)], align=True)
 """A start or an end, in their order."""
 
-PROMISE = np.dtype([("end_s", np.float64), ("nodes", np.int64)], align=True)
+PROMISE = np.dtype([("end_s", np.float64), ("nodes", np.int64), ("rank", np.int64)], align=True)
 """A running job: when it ends by its walltime; in ascending order."""
 
 LISTED = np.dtype([("rank", np.int64), ("score", np.float64)], align=True)

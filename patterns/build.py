@@ -135,32 +135,27 @@ def build_program(
     """
     n_streams = n_ranks if stream_ptr is None else int(stream_ptr[-1])
     per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_streams,))
+    step_ptr = np.concatenate(([0], np.cumsum(per_rank)))
+    total = int(step_ptr[-1])
     need_messages(
         len(messages) * iterations,
-        int(per_rank.sum()) * iterations,
+        total * iterations,
         f"iterations = {shown(iterations)} (rounds among them) on {n_ranks} ranks",
     )
-    once_ptr = np.concatenate(([0], np.cumsum(per_rank)))
-    step_ptr = once_ptr * iterations
-    rounds = np.arange(iterations, dtype=np.int64)[:, None]
     sender = step_ptr[messages.src] + messages.src_step
     receiver = step_ptr[messages.dst] + messages.dst_step
-    if iterations > 1:
-        sender = (sender + rounds * per_rank[messages.src]).reshape(-1)
-        receiver = (receiver + rounds * per_rank[messages.dst]).reshape(-1)
-    dst, n_bytes = np.tile(messages.dst, iterations), np.tile(messages.n_bytes, iterations)
+    dst, n_bytes = messages.dst, messages.n_bytes
     if len(sender) > 1 and np.any(sender[1:] < sender[:-1]):
         order = np.argsort(sender, kind="stable")
         sender, receiver, dst, n_bytes = sender[order], receiver[order], dst[order], n_bytes[order]
-    total = int(step_ptr[-1])
     sends = np.bincount(sender, minlength=total)
     need = np.bincount(receiver, minlength=total) if wait else np.zeros(total)
     if stream_ptr is not None:
         dst = np.repeat(np.arange(n_ranks), np.diff(stream_ptr))[dst]
-    return Program(
+    once = Program(
         n_ranks=n_ranks,
         step_ptr=step_ptr,
-        compute_s=_of_steps(np.asarray(compute_s, dtype=np.float64), per_rank, iterations),
+        compute_s=_of_steps(np.asarray(compute_s, dtype=np.float64), n_streams, total),
         recv_need=need.astype(np.int32),
         send_ptr=np.concatenate(([0], np.cumsum(sends))).astype(np.int64),
         send_dst=dst.astype(np.int32),
@@ -168,10 +163,39 @@ def build_program(
         send_step=receiver.astype(np.int32),
         stream_ptr=stream_ptr,
         kinds=kinds,
-        step_kind=_of_steps(np.asarray(step_kind, dtype=np.int8), per_rank, iterations)
+        step_kind=_of_steps(np.asarray(step_kind, dtype=np.int8), n_streams, total)
         if kinds
         else None,
     )
+    return once if iterations == 1 else _repeated(once, iterations)
+
+
+def _repeated(once: Program, iterations: int) -> Program:
+    """Return the program in which each stream repeats its steps, one iteration after the other."""
+    first_send = once.send_ptr[once.step_ptr]
+    step, sent = _places(once.step_ptr, iterations), _places(first_send, iterations)
+    iteration = np.tile(np.arange(iterations, dtype=np.int32), once.n_streams)
+    iteration = np.repeat(iteration, np.repeat(np.diff(first_send), iterations))
+    # a message of iteration k counts toward its step of the receiver's iteration k
+    to, first_step = once.send_stream(), once.step_ptr.astype(np.int32)
+    in_first = once.send_step + first_step[to] * np.int32(iterations - 1)
+    return replace(
+        once,
+        step_ptr=once.step_ptr * iterations,
+        compute_s=once.compute_s[step],
+        recv_need=once.recv_need[step],
+        send_ptr=np.concatenate(([0], np.cumsum(np.diff(once.send_ptr)[step]))),
+        send_dst=once.send_dst[sent],
+        send_bytes=once.send_bytes[sent],
+        send_step=in_first[sent] + iteration * np.diff(first_step)[to][sent],
+        step_kind=None if once.step_kind is None else once.step_kind[step],
+    )
+
+
+def _places(ptr: NDArray[np.int64], iterations: int) -> NDArray[np.int64]:
+    """Return the places from each pointer to the next, each so many times in a row."""
+    first, size = np.repeat(ptr[:-1], iterations), np.repeat(np.diff(ptr), iterations)
+    return np.arange(size.sum()) + np.repeat(first - (np.cumsum(size) - size), size)
 
 
 def waiting_for_sends(program: Program) -> Program:
@@ -226,20 +250,12 @@ def build_one_sided(
     return replace(program, nic_stream=is_nic)
 
 
-def _of_steps(values: NDArray[Any], per_rank: NDArray[np.int64], iterations: int) -> NDArray[Any]:
-    """Repeat values for all steps, rank after rank, iteration after iteration."""
-    once = int(per_rank.sum())
+def _of_steps(values: NDArray[Any], n_streams: int, n_steps: int) -> NDArray[Any]:
+    """Return one value for each of all steps."""
     if values.ndim == 0:
-        return np.full(once * iterations, values)
-    if len(values) != once:
-        values = np.tile(values, len(per_rank))
-    if len(values) != once:
-        raise NetcosimError(f"pattern: {len(values)} compute times for {once} steps")
-    if iterations == 1:
-        return values.copy()
-    # Element j of a rank's repeated steps is element j mod (its steps) of its first steps.
-    ptr = np.cumsum(per_rank) - per_rank
-    owner = np.repeat(np.arange(len(per_rank)), per_rank * iterations)
-    inside = np.arange(once * iterations) - (ptr * iterations)[owner]
-    picked: NDArray[Any] = values[ptr[owner] + inside % per_rank[owner]]
-    return picked
+        return np.full(n_steps, values)
+    if len(values) != n_steps:
+        values = np.tile(values, n_streams)
+    if len(values) != n_steps:
+        raise NetcosimError(f"pattern: {len(values)} compute times for {n_steps} steps")
+    return values.copy()

@@ -80,11 +80,12 @@ class CoupledParameters:
 class PacketBudget:
     """Budget of the packet level."""
 
-    periods: Annotated[int, "periods of the job with the longest one", Ge(2)] = PERIODS
-    """Length of a simulation in isolated periods of the job with the longest one, less for a job
-    that seldom communicates (`cosim.network.isolated_loops.wanted_s`). The first quarter of a job's
-    iterations does not count."""
-    phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = PHASES
+    periods: Annotated[int, "periods of the job with the longest one, at most", Ge(2)] = PERIODS
+    """Most isolated periods of the job with the longest one in a simulation, about half as many
+    where those of the others are shorter, and fewer where it seldom communicates
+    (`cosim.network.isolated_loops.wanted_s`). The first quarter of a job's iterations does not
+    count."""
+    phases: Annotated[int, "random starts of groups of two or three jobs", Ge(1)] = 2
     """Simulations, with other random starts, whose mean is the slowdown in groups of two or three
     jobs, and half as many for up to seven of which two are alike
     (`cosim.network.isolated_loops.n_starts`). Others are simulated once."""

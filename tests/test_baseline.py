@@ -16,7 +16,7 @@ from alloc.registry import make_policy
 from cosim.network import isolated_loops
 from cosim.network.communication import ALWAYS, Communication
 from cosim.network.ensemble import Ensemble, SharedNetwork
-from cosim.network.isolated_loops import ABOUT, IsolatedLoops
+from cosim.network.isolated_loops import ROUGH, IsolatedLoops
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
@@ -125,7 +125,7 @@ def test_locality_times_interference_by_hand(kind) -> None:
     assert [1 / rates[job] for job in (0, 1)] == pytest.approx([1.5 * 13 / 9] * 2, rel=0.03)
     own = kind(network, baseline=OWN_NODES, **budget)
     _, rates = live_on(own, workload, across)
-    assert [1 / rates[job] for job in (0, 1)] == pytest.approx([1.25] * 2, rel=0.02)
+    assert [1 / rates[job] for job in (0, 1)] == pytest.approx([1.25] * 2, rel=0.03)
 
 
 def test_who_hardly_communicates_is_hardly_moved() -> None:
@@ -169,7 +169,10 @@ def test_jobs_of_isolating_policies_have_their_own_links_locality() -> None:
 
 
 def test_without_a_pilot_it_is_the_mean_of_random_placements() -> None:
-    """The mean computing and the mean communication of four placements, plainly."""
+    """The mean computing and the mean communication of four placements, plainly.
+
+    Each computes for 1 / 0.3 - 1 times what an iteration takes on the machine's first nodes.
+    """
     network = network_of(make_routing(torus((4, 4))), 0.3, "halo2d")
     workload = make_workload([0], [10], [6])
     baseline = Baseline(network, workload, np.zeros(1, int), np.array([0.3]))
@@ -177,11 +180,15 @@ def test_without_a_pilot_it_is_the_mean_of_random_placements() -> None:
     assert found is not None
     rng, comm_s = np.random.default_rng([0, 6]), []
     draw = int(workload.job_id[0]) % 8
+    once_s = network.loads.isolated.once_s(
+        Situation(0, np.arange(6, dtype=np.int32).tobytes(), draw=0)
+    )
     for _ in range(4):
         nodes = rng.permutation(16)[:6].astype(np.int32).tobytes()
-        place = Situation(0, nodes, near_fraction(0.3), draw=draw)
-        loop = network.loads.isolated.of(place, 1.0, ABOUT)
+        place = Situation(0, nodes, near_fraction(0.3), once_s=once_s, draw=draw)
+        loop = network.loads.isolated.of(place, 1.0, ROUGH)
         assert loop is not None
+        assert loop.job.compute_s == pytest.approx(once_s * (1 / near_fraction(0.3) - 1), abs=1e-7)
         comm_s.append(loop.period_s - loop.job.compute_s)
     assert np.std(comm_s) > 0.01 * np.mean(comm_s)
     assert found.comm_s == pytest.approx(np.mean(comm_s), rel=1e-9)

@@ -52,8 +52,8 @@ def test_a_start_judges_only_those_that_share_links(monkeypatch: pytest.MonkeyPa
     """Cables in line, a-b-c-d: A over the first two, B over the last two, C over the last.
 
     D on the first meets A alone: both are judged, beside B, which shares links with A. C is not
-    simulated, though A and C are connected through B. When D leaves, the situation of A and B with
-    C is another one for A, as B is only beside.
+    simulated, though A and C are connected through B. When D leaves, A has the neighbours that it
+    had before and is looked up; with another D it is judged again.
     """
     wires = nx.path_graph(["a", "b", "c", "d"])
     nx.set_node_attributes(wires, 3, "nodes")
@@ -64,7 +64,7 @@ def test_a_start_judges_only_those_that_share_links(monkeypatch: pytest.MonkeyPa
         simulated.append((len(group), len(beside)))
         return tuple(1.5 for _ in group)
 
-    monkeypatch.setattr(live.judge, "slowdowns", judged)
+    monkeypatch.setattr(live.judge, "judge", judged)
     for job, nodes in enumerate([(0, 6), (3, 9), (7, 10)]):
         live.start(job, situation(nodes))
     assert live.settle() == {0: 2.0, 1: 2.0, 2: 2.0}
@@ -72,10 +72,14 @@ def test_a_start_judges_only_those_that_share_links(monkeypatch: pytest.MonkeyPa
     assert live.settle() == {3: 2.0}
     live.end(3)
     live.settle()
+    assert (simulated, live.judge.record.n_looked_up) == ([(3, 0), (2, 1)], 1)
+    live.start(4, situation((1, 4), fraction=0.4))
+    live.settle()
+    live.end(4)
     live.end(1)
     # A and C are alone now
     assert live.settle() == {0: 1.0, 2: 1.0}
-    assert simulated == [(3, 0), (2, 1), (1, 1)]
+    assert simulated == [(3, 0), (2, 1), (2, 1)]
 
 
 def test_what_waits_has_what_packets_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +89,7 @@ def test_what_waits_has_what_packets_said(monkeypatch: pytest.MonkeyPatch) -> No
     live = stretches_on(one_cable(), 10.0, n_jobs=10)
     by_flow = {2: 1.25, 3: 1.6}
     monkeypatch.setattr(live, "_by_flow", lambda job: by_flow[len(live._jobs)])
-    monkeypatch.setattr(live.judge, "slowdowns", lambda group, beside: (1.5,) * len(group))
+    monkeypatch.setattr(live.judge, "judge", lambda group, beside: (1.5,) * len(group))
     for job in (0, 1):
         live.start(job, situation((job, job + 3)))
     live.judge.record.spent_s = 1.9
@@ -96,7 +100,7 @@ def test_what_waits_has_what_packets_said(monkeypatch: pytest.MonkeyPatch) -> No
     kept = 1.5 * (1.6 / 1.25) ** 0.5
     assert [1 + 0.5 * (found[job] - 1) for job in range(3)] == pytest.approx([kept, kept, 2.2])
     assert live.judge.record.n_waited == 1
-    # 50 s later the third ends, and the first two still wait; who is alone is known
+    # 50 s later the third ends: the situation of the first two is known again, as who is alone
     live.end(2)
     live.settle(150.0)
     live.end(1)
@@ -104,8 +108,8 @@ def test_what_waits_has_what_packets_said(monkeypatch: pytest.MonkeyPatch) -> No
     live.end(0)
     live.settle(300.0)
     ages = live.report()["packet_ages"]
-    # 2 jobs for 100 s, 3 and 2 for 50 s each, 1 for 100 s; two were 0 to 100 s old, one had none
-    shares = {"present": 300 / 550, "to_10_min": 200 / 550, "none": 50 / 550}
+    # 2 jobs for 100 s, 3 and 2 for 50 s each, 1 for 100 s; two were 0 to 50 s old, one had none
+    shares = {"present": 400 / 550, "to_10_min": 100 / 550, "none": 50 / 550}
     assert {k: ages[k] for k in shares} == pytest.approx(shares)
     assert live._jobs == {}
     assert live._waiting == set()
@@ -126,7 +130,7 @@ def test_who_is_judged_first(monkeypatch: pytest.MonkeyPatch) -> None:
         order.append(tuple(group))
         return tuple(1.1 for _ in group)
 
-    monkeypatch.setattr(live.judge, "slowdowns", judged)
+    monkeypatch.setattr(live.judge, "judge", judged)
     jobs = {k: situation(at) for k, at in enumerate([(0, 3), (1, 4), (2, 5), (6, 9)])}
     new = situation((7, 10), fraction=0.9)
     for job, found in jobs.items():
@@ -184,6 +188,24 @@ def test_jobs_that_seldom_communicate_are_watched_for_fewer_periods() -> None:
     assert wanted_s([loop(0.01, 1.0), loop(0.5, 0.8)], 6) == pytest.approx(4.8)
 
 
+def test_the_job_with_the_longest_period_is_measured_less_often() -> None:
+    """3.3 of its six periods where the others then have had eight.
+
+    Beside one of 1 s, one of 3 s has 9.9 s, which is more than 8 s, and one of 2 s has 8 s. Of two
+    of 1 s each has six."""
+    network = long_messages(job_network(make_routing(one_cable())))
+    job = PlacedJob(1, network.communications[0], np.array([0, 3]))
+
+    def until_s(*periods_s: float) -> float:
+        loops = [IsolatedLoop(replace(job, compute_s=0.5 * p), p) for p in periods_s]
+        return wanted_s(loops, 6, 0.55)
+
+    assert until_s(1.0, 3.0, 0.1) == pytest.approx(9.9)
+    assert until_s(1.0, 2.0) == pytest.approx(8.0)
+    assert until_s(1.0, 1.0) == pytest.approx(6.0)
+    assert until_s(1.0) == pytest.approx(3.3)
+
+
 def looped(*ends_s: Sequence[float]) -> LoopTimes:
     ends_ps = tuple(np.array(ends, dtype=np.float64) * 1e12 for ends in ends_s)
     ends = tuple(np.rint(each).astype(np.int64) for each in ends_ps)
@@ -226,6 +248,8 @@ def test_simulations_end_where_periods_are_known(monkeypatch: pytest.MonkeyPatch
     job = replace(job, compute_s=once_s)
     runs: list[tuple[float, int]] = []
     watched = Ensemble.watched
+    # a message of 300 kB has more packets than this
+    monkeypatch.setattr(isolated_loops, "FEW_PACKETS", 100)
 
     def counting(self: Ensemble, until_s: float, n: int, **options: int) -> LoopTimes:
         runs.append((until_s / once_s, options.get("least", 4)))
@@ -255,10 +279,16 @@ def test_simulations_end_where_periods_are_known(monkeypatch: pytest.MonkeyPatch
         runs.clear()
         loop_isolated(network, job, period_s, 1)
         assert len(runs) == n_looks
+    # looks at few packets take longer than what they save
+    monkeypatch.setattr(isolated_loops, "FEW_PACKETS", 1000)
+    runs.clear()
+    loop_isolated(network, job, period_s, 1)
+    assert [until * once_s / period_s for until, _ in runs] == pytest.approx([6.0])
 
 
 def test_starts_of_four_draws_are_spread_evenly() -> None:
-    """A job of turn 1 moves by a quarter of its period from draw to draw, one of turn 0 stays."""
+    """A job of turn 1 moves by a half, a quarter and three quarters of its period from the first
+    draw to the next ones, one of turn 0 stays."""
     network = long_messages(job_network(make_routing(one_cable()))).shared
     job = PlacedJob(
         7, long_messages(job_network(make_routing(one_cable()))).communications[0], np.array([0, 3])
@@ -268,9 +298,8 @@ def test_starts_of_four_draws_are_spread_evenly() -> None:
         starts = [loop.started(network, draw, turn).start_s for draw in range(5)]
         for draw in range(4):
             moved = (starts[draw] - starts[0]) % 1.0
-            assert min(moved, 1 - moved) == pytest.approx(
-                min(turn * draw / 4 % 1.0, 1 - turn * draw / 4 % 1.0), abs=1e-6
-            )
+            by = turn * (0, 0.5, 0.25, 0.75)[draw] % 1.0
+            assert min(moved, 1 - moved) == pytest.approx(min(by, 1 - by), abs=1e-6)
         assert starts[4] != starts[0]
     noise = {network.computing_s(loop.started(network, draw), 3).tobytes() for draw in range(4)}
     assert len(noise) == 4

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosim.network.communication import with_compute
 from cosim.network.job_times import FlowTimes, PacketTimes, exposed_times_s
-from cosim.network.loops import LEAST_COUNTED, LoopTimes, complete_iterations, least_iteration_s
+from cosim.network.loops import LEAST_COUNTED, LoopTimes, complete_iterations
 from cosim.network.placed_job import PlacedJob as PlacedJob
 from cosim.network.placed_job import SharedNetwork as SharedNetwork
 from netsim.errors import NetcosimError
@@ -194,7 +194,7 @@ class Ensemble:
     @cached_property
     def least_s(self) -> FloatArray:
         """(n_jobs,) float64: no iteration is faster; 0 for a job that sends nothing."""
-        return np.array([least_iteration_s(self.routing.topology, *one) for one in self._once()])
+        return np.array([self.network.least_s(job) for job in self.jobs])
 
     def watched(
         self, until_s: float, n_watched: int, *, stream: int = 0, least: int = LEAST_COUNTED

@@ -20,13 +20,15 @@ from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes, first_counted, means_s
 from cosim.network.situation import Situation
 from cosim.parameters import NOISE, PERIODS, PHASES
+from netsim.packet.checks import packets_of
 from netsim.packet.model import PS_PER_S, PacketResult
 from queuesim.draws import job_streams, substitute_id
 
 _KEPT = 1 << 17
-_ROUNDS, EXACT, ABOUT = 16, 0.01, 0.03
+_ROUNDS, EXACT, ABOUT, ROUGH = 16, 0.01, 0.03, 0.3
 """Of the search for the computing time: rounds, and how far from its fraction a job may remain, as
-a part of the period."""
+a part of the period; `ROUGH` in the first round only, in which it shows whether communication falls
+as computing grows."""
 PRECISION = 0.002
 """Standard error of an isolated period, over the period, at which its simulation ends."""
 WARM_UP = 0.25
@@ -39,6 +41,12 @@ _SELDOM, _LEAST_PERIODS = 0.25, 3
 the error of their run time is the smaller part of that of their communication."""
 FIRST_LOOK = 0.55
 """Part of its longest time after which a simulation may end: three of six periods, and a start."""
+_OTHERS = 4 / 3
+"""What the job with the longest period needs less if the others are watched for so much more."""
+_QUARTERS = 0, 2, 1, 3
+"""Order of the phases of four draws: opposite ones first."""
+FEW_PACKETS = 2000
+"""Packets of an iteration up to which a look takes longer than what it may save."""
 SNAPSHOT_PRECISION = 0.05
 """Standard error of periods that a snapshot needs, of one job or of the mean over its jobs, over
 the period: its mean over ten jobs and more is then known better than snapshots agree."""
@@ -67,12 +75,12 @@ class IsolatedLoop:
         Parameters
         ----------
         turn : int
-            Four draws have the same random start, each by so many quarters of the period later than
-            the one before: phases between jobs of other turns are spread evenly.
+            Four draws have the same random start, later by so many halves, quarters and three
+            quarters of the period: phases between jobs of other turns are spread evenly.
         """
-        quarter = draw % PHASES
-        first = job_streams(network.seed, self._number(draw - quarter))
-        moment = float(first.start.random()) + turn * quarter / PHASES
+        place = draw % PHASES
+        first = job_streams(network.seed, self._number(draw - place))
+        moment = float(first.start.random()) + turn * _QUARTERS[place] / PHASES
         return replace(
             self.job,
             job_id=self._number(draw),
@@ -97,14 +105,23 @@ def n_starts(periods_s: Sequence[float] | NDArray[np.float64], phases: int = PHA
     return (phases + 1) // 2 if alike else 1
 
 
-def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS) -> float:
+def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS, longest: float = 1.0) -> float:
     """Return how long loops run together: ``periods`` of each job, fewer of those that seldom
-    communicate."""
-    return max(
+    communicate.
+
+    Parameters
+    ----------
+    longest : float
+        The part of this that is enough for the job that needs the longest time, if all others get
+        a third more than this: it meets them all the more often in each of its periods.
+    """
+    each_s = sorted(
         max(_LEAST_PERIODS, periods * min(1.0, loop.comm_s / loop.period_s / _SELDOM))
         * loop.period_s
         for loop in loops
     )
+    others_s = _OTHERS * each_s[-2] if len(each_s) > 1 else 0.0
+    return min(each_s[-1], max(longest * each_s[-1], others_s))
 
 
 def loop_isolated(
@@ -117,12 +134,13 @@ def loop_isolated(
     precision : float
         Standard error of the period, over the period, at which a look ends the simulation; 0:
         `PRECISION` where routes are fixed, and no look elsewhere, where few periods scatter less
-        than more of them do.
+        than more of them do, and at jobs of up to `FEW_PACKETS`.
     """
     from netsim.flow.paths import is_single_path  # its kernels take a while to import
 
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
-    if precision or is_single_path(isolated.routing):
+    many = packets_of(network.program(job, 1), network.packet.packet_bytes) > FEW_PACKETS
+    if precision or (many and is_single_path(isolated.routing)):
         run = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
         if period_error(network, [job], run, [about_s]) <= (precision or PRECISION):
             return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
@@ -139,12 +157,13 @@ def loop_together(
     draw: int = 0,
     stream: int = 0,
     precision: float = 0.0,
+    longest: float = 1.0,
 ) -> tuple[NDArray[np.float64], LoopTimes]:
     """Simulate jobs that loop together from random starts.
 
     Parameters
     ----------
-    periods : int
+    periods, longest : int, float
         See `wanted_s`.
     n_watched : int or None
         Number of ``loops``, from the first, that are timed (None: all); others only add load.
@@ -167,7 +186,7 @@ def loop_together(
     jobs = [loop.started(network, draw, k) for k, loop in enumerate(loops)]
     together = Ensemble(network, jobs)
     watched = len(loops) if n_watched is None else n_watched
-    until_s, alone_s = wanted_s(loops, periods), [loop.period_s for loop in loops]
+    until_s, alone_s = wanted_s(loops, periods, longest), [loop.period_s for loop in loops]
     if precision:
         run = together.watched(FIRST_LOOK * until_s, watched, stream=stream, least=2)
         if period_error(network, jobs, run, alone_s) <= precision:
@@ -313,11 +332,11 @@ class IsolatedLoops:
         pause = 1 / max(fraction, LEAST_FRACTION) - 1
         compute_s = once_s * pause
         low_s, high_s = 0.0, np.inf
-        for _ in range(_ROUNDS):
+        for turn in range(_ROUNDS):
             looping = replace(job, compute_s=rounded_s(compute_s))
             period_s = self._period_s(looping, once_s)
             found_s = (period_s - looping.compute_s) * pause
-            if abs(found_s - compute_s) <= near * period_s:
+            if abs(found_s - compute_s) <= (min(near, ABOUT) if turn else near) * period_s:
                 break
             low_s, high_s = (compute_s, high_s) if found_s > compute_s else (low_s, compute_s)
             compute_s = found_s if low_s < found_s < high_s else (low_s + high_s) / 2

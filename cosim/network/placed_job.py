@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.nodes import gpus_per_server
 from alloc.policy import Placement
-from cosim.network.communication import Communication, noisy
+from cosim.network.communication import Communication, noisy, remember
+from cosim.network.loops import least_iteration_s
 from netsim.errors import need_name
 from netsim.kinds import need_kinds, need_nodes, need_real
 from netsim.packet.model import PacketConfig
@@ -21,6 +25,7 @@ from patterns.mapping import MAPPINGS, map_ranks
 from queuesim.draws import JobStreams, job_streams
 
 FloatArray = NDArray[np.float64]
+_KEPT = 1 << 11
 
 
 @short_repr()
@@ -151,12 +156,36 @@ class SharedNetwork:
         """Return the job's generators, as new."""
         return job_streams(self.seed, job.job_id)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the jobs that are kept."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    @cached_property
+    def _known(self) -> dict[Hashable, Any]:
+        """Ranks' nodes and least times of recent jobs: loops among others look them up."""
+        return {}
+
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
         """Return the node of each of the job's ranks, (n_ranks,) int32."""
-        self.routing.topology.need_one_island(f"job {job.job_id}", job.nodes)
-        name, rails = job.task_mapping or self.task_mapping, gpus_per_server(self.routing.topology)
-        mapping = job_streams(self.seed, job.sent_id).mapping
-        return map_ranks(name, job.nodes, self.ranks_per_node, mapping, rails)
+        key = job.task_mapping, job.sent_id, job.nodes.tobytes()
+        if key not in self._known:
+            topology = self.routing.topology
+            topology.need_one_island(f"job {job.job_id}", job.nodes)
+            name, rails = job.task_mapping or self.task_mapping, gpus_per_server(topology)
+            mapping = job_streams(self.seed, job.sent_id).mapping
+            nodes = map_ranks(name, job.nodes, self.ranks_per_node, mapping, rails)
+            remember(self._known, key, nodes, _KEPT)
+        return np.asarray(self._known[key])
+
+    def least_s(self, job: PlacedJob) -> float:
+        """Return a time that no iteration of a job is below; 0 for one that sends nothing."""
+        key = id(job.communication), job.task_mapping, job.sent_id, job.nodes.tobytes()
+        if key not in self._known:
+            placed = self.routing.topology, self.program(job, 1), self.rank_node(job)
+            # the communication is kept, so that no other one gets its id
+            found = least_iteration_s(*placed), job.communication
+            remember(self._known, key, found, _KEPT)
+        return float(self._known[key][0])
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
         """Return the computing time before each iteration, one number or one per iteration."""

@@ -5,8 +5,9 @@ queue (its *pilot*). There it computes for C between iterations, of which each t
 c / (C + c) is its communication fraction. On its own nodes it computes as long and an iteration
 takes c' more. Its *locality* is (C + c') / (C + c), and its fraction there c' / (C + c').
 
-Loops are simulated for fractions rounded to eighths of an octave, so that few are where the network
-does not distinguish jobs: c and c' hardly depend on C.
+c and c' hardly depend on C: loops are simulated for fractions rounded to eighths of an octave, so
+that few are where the network does not distinguish jobs, and with the C that an isolated iteration
+on the machine's first nodes suggests, unless c then falls.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement
 from cosim.network.communication import ALWAYS, rounded_s
-from cosim.network.isolated_loops import ABOUT, LEAST_FRACTION
+from cosim.network.isolated_loops import LEAST_FRACTION, ROUGH
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
 from cosim.run_times.model_context import Pilot
@@ -44,7 +45,7 @@ class OnReference(NamedTuple):
     comm_s: float
     """What an iteration takes beside."""
     once_s: float
-    """What one takes without computing."""
+    """What an iteration without computing takes on the machine's first nodes."""
 
 
 class Isolated(NamedTuple):
@@ -92,15 +93,16 @@ class Baseline:
 
     def _loop(self, job: int) -> OnReference | None:
         loads = (self._network if self._pilot is None else self._pilot.network).loads.isolated
-        places = [place for place in self._reference(job) if loads.once_s(place)]
-        if not places:
-            return None
-        fraction = places[0].fraction
+        places = self._reference(job)
+        fraction, first = places[0].fraction, np.arange(places[0].n_nodes, dtype=np.int32)
+        once_s = loads.once_s(Situation(places[0].share, first.tobytes(), draw=0))
         near = max(near_fraction(fraction), LEAST_FRACTION)
-        loops = [loads.of(place._replace(fraction=near), 1.0, ABOUT) for place in places]
+        nearby = [place._replace(fraction=near, once_s=once_s) for place in places]
+        loops = [loads.of(place, 1.0, ROUGH) for place in nearby]
         times_s = [(loop.job.compute_s, loop.comm_s) for loop in loops if loop is not None]
+        if not times_s:
+            return None
         compute_s, comm_s = np.mean(times_s, axis=0).tolist()
-        once_s = float(np.mean([loads.once_s(place) for place in places]))
         return OnReference(rounded_s(compute_s), comm_s * (1 / fraction - 1), comm_s, once_s)
 
     def of(self, job: int, placement: Placement, own_links: bool) -> Isolated | None:

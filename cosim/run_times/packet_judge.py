@@ -2,8 +2,7 @@
 
 All jobs of a group repeat their iteration together, with computing between iterations as their
 communication fractions give. The time of an iteration, computing included, over that in isolation
-is a job's slowdown. Equal situations (what the jobs send, on which nodes, for which share of their
-time) are looked up, not simulated again.
+is a job's slowdown.
 """
 
 from __future__ import annotations
@@ -14,16 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.communication import remember
-from cosim.network.isolated_loops import IsolatedLoop, loop_together, n_starts
+from cosim.network.isolated_loops import FIRST_LOOK, IsolatedLoop, loop_together, n_starts
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
-from cosim.parameters import PacketBudget
+from cosim.parameters import PHASES, PacketBudget
 from queuesim.draws import substitute_id
 
 FloatArray = NDArray[np.float64]
-
-_KEPT_GROUPS = 1 << 15
 
 
 @dataclass
@@ -39,8 +35,8 @@ class PacketRecord:
     n_simulations: int = 0
     n_looked_up: int = 0
     n_waited: int = 0
-    """n_simulations, n_looked_up, n_waited: Simulations, judgements looked up, and judgements that
-    had to wait because the budget was spent."""
+    """n_simulations, n_looked_up, n_waited: Simulations, jobs looked up, and simulations put off
+    because the budget was spent."""
     packet_hops: int = 0
     spent_s: float = 0.0
     """packet_hops, spent_s: Of groups, without those of isolated jobs, and their estimated CPU
@@ -107,7 +103,7 @@ def cost_s(packet_hops: int) -> float:
 
 
 class PacketJudge:
-    """Slowdowns of groups of jobs from packets; every situation is simulated once.
+    """Slowdowns of groups of jobs from packets.
 
     Parameters
     ----------
@@ -123,42 +119,25 @@ class PacketJudge:
     ) -> None:
         self.network, self.budget, self.record = loads.network, budget, record
         self._isolated = loads.isolated
-        self._groups: dict[tuple[tuple[Situation, ...], ...], tuple[float, ...]] = {}
 
-    def slowdowns(
+    def judge(
         self, group: Sequence[Situation], beside: Sequence[Situation] = ()
     ) -> tuple[float, ...]:
-        """Return the slowdown of every job of a group, at least 1.
+        """Simulate a group; return the slowdown of every job, at least 1.
+
+        A job that sends nothing (such as a tornado of two ranks) has a slowdown of 1.
 
         Parameters
         ----------
         beside : sequence of Situation
             Jobs that are there too.
         """
-        order = sorted(range(len(group)), key=lambda k: group[k])
-        key = (tuple(group[k] for k in order), tuple(sorted(beside)))
-        found = self._groups.get(key)
-        if found is not None:
-            self.record.n_looked_up += 1
-        else:
-            found = remember(self._groups, key, self.judge(*key), _KEPT_GROUPS)
-        result = [0.0] * len(group)
-        for place, slowdown in zip(order, found, strict=True):
-            result[place] = slowdown
-        return tuple(result)
-
-    def judge(
-        self, group: Sequence[Situation], beside: Sequence[Situation] = ()
-    ) -> tuple[float, ...]:
-        """Simulate a group; return the slowdowns of its jobs.
-
-        A job that sends nothing (such as a tornado of two ranks) has a slowdown of 1.
-        """
-        loops, others = self._loops(group), self._loops(beside)
-        sending = [(job, loop) for job, loop in zip(group, loops, strict=True) if loop is not None]
-        around = [loop for loop in others if loop is not None]
-        found = iter(self._slowdowns_of(sending, around).tolist() if sending else ())
-        return tuple(1.0 if loop is None else next(found) for loop in loops)
+        loops = dict(zip(group, self._loops(group), strict=True))
+        sending = [(job, loop) for job, loop in sorted(loops.items()) if loop is not None]
+        around = [loop for loop in self._loops(sorted(beside)) if loop is not None]
+        found = self._slowdowns_of(sending, around).tolist() if sending else []
+        slowdown = {job: value for (job, _), value in zip(sending, found, strict=True)}
+        return tuple(slowdown.get(job, 1.0) for job in group)
 
     def _loops(self, jobs: Sequence[Situation]) -> list[IsolatedLoop | None]:
         return [self._isolated.of(job, self.budget.message_scale) for job in jobs]
@@ -181,15 +160,20 @@ class PacketJudge:
     def _simulate(
         self, loops: Sequence[IsolatedLoop], beside: Sequence[IsolatedLoop], draw: int
     ) -> FloatArray:
-        """Return the stretch of each job's communication among the others, (k,) float64."""
+        """Return the stretch of each job's communication among the others, (k,) float64.
+
+        Random starts are those of the situation: what is off in one of them is not in the next.
+        """
         together = [*loops, *beside]
+        group = substitute_id([loop.job.job_id for loop in together])
         period_s, run = loop_together(
             self.network.shared,
             together,
             self.budget.periods,
             n_watched=len(loops),
-            draw=draw,
-            stream=substitute_id([*(loop.job.job_id for loop in together), draw]),
+            draw=PHASES * (group >> 2) + draw,
+            stream=substitute_id([group, draw]),
+            longest=FIRST_LOOK,
         )
         self.record.packet_hops += run.packets.packet_hops
         self.record.spent_s += cost_s(run.packets.packet_hops)

@@ -13,6 +13,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.network.communication import remember
 from cosim.network.job_network import JobLoads
 from cosim.network.running_jobs import RunningJobs
 from cosim.network.situation import Situation, connected
@@ -21,6 +22,8 @@ from cosim.run_times.packet_ages import PacketAges
 from cosim.run_times.packet_judge import PacketJudge, PacketRecord
 from netsim.flow.message_load import MessageLoad
 from netsim.flow.message_network import TOLERANCE
+
+_KEPT = 1 << 17
 
 
 class FlowStretches:
@@ -100,8 +103,9 @@ class _Packet:
 class PacketStretches(FlowStretches):
     """The same with the stretches that packets give.
 
-    A start or an end changes the jobs that share router-to-router links with it. They are simulated
-    with all that share links with them, at once or, where the budget is spent, later.
+    A start or an end changes the jobs that share router-to-router links with it. Those that are not
+    known among the same neighbours are simulated with all that share links with them, at once or,
+    where the budget is spent, later.
 
     Parameters
     ----------
@@ -135,6 +139,7 @@ class PacketStretches(FlowStretches):
         self._jobs: dict[int, _Packet] = {}
         self._waiting: set[int] = set()
         self._extra: dict[int, tuple[float, float]] = {}
+        self._known: dict[tuple[Situation, frozenset[Situation]], float] = {}
 
     def start(self, job: int, situation: Situation, load: MessageLoad | None = None) -> None:
         self._n_started += 1
@@ -187,14 +192,18 @@ class PacketStretches(FlowStretches):
         """Judge the jobs whose neighbours have changed, the least certain first, and estimate those
         that have to wait."""
         record, sets = self.judge.record, []
+        for job in sorted(self._waiting):
+            found, known = self._jobs[job], self._known.get(self._surroundings(job))
+            if not found.near:
+                found.slowdown, found.packet = 1.0, None
+                self._waiting.remove(job)
+            elif known is not None:
+                record.n_looked_up += 1
+                self._found([job], [known])
         around = {other for job in self._waiting for other in self._jobs[job].near}
         for jobs in self._connected(self._waiting | around):
             watched = [job for job in jobs if job in self._waiting]
-            if len(jobs) == 1:
-                alone = self._jobs[jobs[0]]
-                alone.slowdown, alone.packet = 1.0, None
-                self._waiting.remove(jobs[0])
-            elif watched:
+            if watched:
                 sets.append((watched, [job for job in jobs if job not in self._waiting]))
         for watched, beside in sorted(sets, key=lambda parts: -self._doubt(parts[0])):
             if record.spent_s >= self._allowance_s():
@@ -202,11 +211,9 @@ class PacketStretches(FlowStretches):
                 for job in watched:
                     self._jobs[job].slowdown = self._estimate(job)
                 continue
-            simulated = record.n_simulations
-            slowdowns = self.judge.slowdowns(self._situations(watched), self._situations(beside))
-            if record.n_simulations > simulated:
-                record.flow += [self._by_flow(job) for job in watched]
-                record.packet += slowdowns
+            slowdowns = self.judge.judge(self._situations(watched), self._situations(beside))
+            record.flow += [self._by_flow(job) for job in watched]
+            record.packet += slowdowns
             self._found(watched, slowdowns)
 
     def _found(self, jobs: Sequence[int], slowdowns: Sequence[float]) -> None:
@@ -215,9 +222,15 @@ class PacketStretches(FlowStretches):
             found = self._jobs[job]
             found.slowdown = found.packet = slowdown
             found.flow, found.beside = self._by_flow(job), frozenset(found.near)
+            remember(self._known, self._surroundings(job), slowdown, _KEPT)
             flow, packet = self._extra.get(found.situation.share, (0.0, 0.0))
             self._extra[found.situation.share] = flow + found.flow - 1, packet + slowdown - 1
         self._waiting.difference_update(jobs)
+
+    def _surroundings(self, job: int) -> tuple[Situation, frozenset[Situation]]:
+        """Return what a judgement depends on: a job, and all that share links with it."""
+        near = self._jobs[job].near
+        return self._jobs[job].situation, frozenset(self._jobs[other].situation for other in near)
 
     def _allowance_s(self) -> float:
         """Return the CPU time that may have been spent by now."""

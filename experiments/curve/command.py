@@ -24,7 +24,7 @@ from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
-    from netcosim.curve.config import CurveConfig
+    from experiments.curve.config import CurveConfig
     from netcosim.runs.sweep import SweepSummary
     from netcosim.study.results import Tables
     from netsim.topology import Topology
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute the points, write tables and figure; 1 if a point failed."""
-    from netcosim.curve.config import load_curve
+    from experiments.curve.config import load_curve
     from netsim.plugins import pinned_plugin, using
 
     path = Path(args.config)
@@ -78,7 +78,7 @@ def _loads(args: argparse.Namespace) -> Sequence[float]:
     if args.collective is not None and (args.loads is not None or args.adaptive):
         raise NetcosimError("--loads and --adaptive are for latencies, not for --collective")
     if args.adaptive:
-        from netcosim.curve.adaptive import FIRST_LOADS
+        from experiments.curve.adaptive import FIRST_LOADS
 
         return FIRST_LOADS
     return numbers_in("--loads", args.loads)
@@ -107,10 +107,10 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     """Compute latencies and accepted loads over offered loads."""
     import numpy as np
 
-    from netcosim.curve.adaptive import ROUNDS, refined
-    from netcosim.curve.output import LINKS, draw, draw_links, summary
-    from netcosim.curve.page import publish, recommend_routing
-    from netcosim.curve.point import FUNCTION, node_bandwidth, sources
+    from experiments.curve.adaptive import ROUNDS, refined
+    from experiments.curve.output import LINKS, draw, draw_links, summary
+    from experiments.curve.page import publish, recommend_routing
+    from experiments.curve.point import FUNCTION, node_bandwidth, sources
     from netcosim.report.page import Section
     from netcosim.report.policies import print_table
     from netcosim.report.recommendation import listed, print_answer
@@ -175,10 +175,10 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     """Compute bus bandwidths over sizes, beside measured ones."""
     import pandas as pd
 
-    from netcosim.curve.bandwidth import compared, draw, format_rows, matching
-    from netcosim.curve.collective import FUNCTION, points
-    from netcosim.curve.measured import COLUMNS, read_measured
-    from netcosim.curve.page import publish, recommend_algorithm
+    from experiments.curve.bandwidth import compared, draw, format_rows, matching
+    from experiments.curve.collective import FUNCTION, points
+    from experiments.curve.page import publish, recommend_algorithm
+    from netcosim.match.measured import COLUMNS, read_measured
     from netcosim.report.page import Section
     from netcosim.report.recommendation import listed, print_answer
     from netcosim.runs.frames import frames_of

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from netcosim.curve.config import CurveConfig
-from netcosim.curve.output import CURVE
-from netcosim.curve.output import summary as saturation
-from netcosim.curve.point import STEADY, UNSETTLED
+from experiments.curve.config import CurveConfig
+from experiments.curve.output import CURVE
+from experiments.curve.output import summary as saturation
+from experiments.curve.point import STEADY, UNSETTLED
 from netcosim.report.effect import (
     ACCEPTED,
     BUS_BANDWIDTH,
@@ -164,7 +164,7 @@ def recommend_algorithm(
     Parameters
     ----------
     rows, pairs : DataFrame
-        Simulated rows, and those with measured ones beside (`netcosim.curve.bandwidth.compared`).
+        Simulated rows; measured ones beside them (`experiments.curve.bandwidth.compared`).
     """
     fastest = rows.loc[rows.groupby("bytes")["time_s"].idxmin()].sort_values("bytes")
     small, large = fastest.iloc[0], fastest.iloc[-1]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from netsim.analysis.load_latency import LoadPoint, Window, measure_load
+from experiments.kit.load_latency import LoadPoint, Window, measure_load
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps, to_ps
 from netsim.routing.base import Routing

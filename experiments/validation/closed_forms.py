@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.kit.load_latency import Window
 from experiments.kit.load_networks import (
     CYCLE_S,
     LINK_BPS,
@@ -21,7 +22,6 @@ from experiments.kit.offered import (
 )
 from experiments.validation.cases import small_machine
 from experiments.validation.row import Measured, Row, Setting, exact
-from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing

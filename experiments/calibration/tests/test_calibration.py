@@ -15,6 +15,7 @@ from experiments.calibration.load_curves import (
 )
 from experiments.calibration.paper import PAPER, buffer_points, curve_points
 from experiments.calibration.point import run_point
+from experiments.kit.load_latency import Window, measure_load
 from experiments.kit.load_networks import (
     CYCLE_S,
     LINK_BPS,
@@ -25,7 +26,6 @@ from experiments.kit.load_networks import (
 )
 from experiments.kit.offered import lone_load, offered_load, on_clock
 from experiments.kit.papers import Options
-from netsim.analysis.load_latency import Window, measure_load
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.routing.registry import make_routing

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments.kit.load_latency import Window, keeps_up, measure_load
 from experiments.kit.offered import links_on_path, lone_time_ps, measure_lone
-from netsim.analysis.load_latency import Window, keeps_up, measure_load
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing

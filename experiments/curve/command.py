@@ -25,8 +25,8 @@ from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
     from experiments.curve.config import CurveConfig
+    from experiments.kit.results import Tables
     from netcosim.runs.sweep import SweepSummary
-    from netcosim.study.results import Tables
     from netsim.topology import Topology
 
 HELP = "load-latency and throughput curves of a machine; bus bandwidths of collectives"
@@ -111,13 +111,13 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     from experiments.curve.output import LINKS, draw, draw_links, summary
     from experiments.curve.page import publish, recommend_routing
     from experiments.curve.point import FUNCTION, node_bandwidth, sources
+    from experiments.kit.results import computing_s, read_tables
     from netcosim.report.page import Section
     from netcosim.report.policies import print_table
     from netcosim.report.recommendation import listed, print_answer
 
     # what they import takes a while and must not come before a word on compiling
     from netcosim.runs.frames import frames_of
-    from netcosim.study.results import computing_s, read_tables
     from netsim.analysis.bounds import bounds_of
 
     points = config.points()
@@ -178,11 +178,11 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     from experiments.curve.bandwidth import compared, draw, format_rows, matching
     from experiments.curve.collective import FUNCTION, points
     from experiments.curve.page import publish, recommend_algorithm
+    from experiments.kit.results import computing_s
     from netcosim.match.measured import COLUMNS, read_measured
     from netcosim.report.page import Section
     from netcosim.report.recommendation import listed, print_answer
     from netcosim.runs.frames import frames_of
-    from netcosim.study.results import computing_s
 
     gpus = config.collective.gpus or topology.n_nodes
     read = [matching(read_measured(file), args.collective, gpus) for file in args.measured]
@@ -228,7 +228,8 @@ def _planned(
 def _computed(
     function: str, points: list[dict[str, Any]], out: Path, args: argparse.Namespace
 ) -> tuple[SweepSummary, Tables] | None:
-    from netcosim.study.points import compute_points, failure_lines
+    from experiments.kit.results import compute_points
+    from netcosim.runs.sweep import failure_lines
 
     done = compute_points(
         function,

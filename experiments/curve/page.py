@@ -15,6 +15,7 @@ from experiments.curve.config import CurveConfig
 from experiments.curve.output import CURVE
 from experiments.curve.output import summary as saturation
 from experiments.curve.point import STEADY, UNSETTLED
+from experiments.kit.results import write_tables
 from netcosim.report.effect import (
     ACCEPTED,
     BUS_BANDWIDTH,
@@ -28,7 +29,7 @@ from netcosim.report.figures.style import save_figure
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.summary import write_summary
-from netcosim.study.results import PAGE_FILE, write_tables
+from netcosim.runs.results import PAGE_FILE
 from netsim.files import read_text
 from netsim.units import format_quantity
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from experiments.curve.config import MATRIX
 from experiments.kit.load_latency import LoadPoint, Window, count_messages, keeps_up
+from experiments.kit.open_loop import lone_messages, named_destinations, open_loop, traffic_params
 from netcosim.config.machine import BuiltMachine, MachineSection, build_machine
 from netcosim.runs.points import canonical_json, point_rng
 from netsim.errors import NetcosimError
@@ -23,7 +24,6 @@ from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.destinations import Destinations, matrix_destinations
 from patterns.matrix import read_matrix
-from patterns.open_loop import lone_messages, named_destinations, open_loop, traffic_params
 
 FUNCTION = "experiments.curve.point:curve_point"
 WINDOW_MESSAGES = 1000

@@ -20,6 +20,7 @@ from experiments.kit.offered import (
     lone_time_ps,
     offered_load,
 )
+from experiments.kit.open_loop import lone_messages
 from experiments.validation.cases import small_machine
 from experiments.validation.row import Measured, Row, Setting, exact
 from netsim.packet.engine import simulate_packets
@@ -27,7 +28,6 @@ from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import FAMILIES
 from netsim.traffic import combine
-from patterns.open_loop import lone_messages
 
 NOISE = 0.03
 """A count of random arrivals in a window may be so far above a ceiling."""

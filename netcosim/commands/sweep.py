@@ -76,8 +76,7 @@ def run(args: argparse.Namespace) -> int:
     compile_kernels(sorted({part for one in sweep.points for part in parts_of(one, n_points)}))
     # what it imports takes a while and must not come before a word on compiling
     from netcosim.executors.registry import open_workers
-    from netcosim.runs.sweep import plan_points, run_points, sliced
-    from netcosim.study.points import SHOWN_FAILURES, failure_lines
+    from netcosim.runs.sweep import SHOWN_FAILURES, failure_lines, plan_points, run_points, sliced
 
     points = sliced(points, which, count)
     if args.dry_run:

@@ -25,6 +25,7 @@ from experiments.kit.load_networks import (
     packet_config,
 )
 from experiments.kit.offered import lone_load, offered_load, on_clock
+from experiments.kit.open_loop import lone_messages, open_loop
 from experiments.kit.papers import Options
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
@@ -32,7 +33,6 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topology import Topology
 from netsim.traffic import combine
-from patterns.open_loop import lone_messages, open_loop
 
 # Large enough for detours to be worth 17/2 direct links (7/2 with 72 nodes).
 P, A, G = 3, 6, 19

@@ -18,6 +18,7 @@ from experiments.curve.config import CurveSection, curve_from
 from experiments.curve.output import summary
 from experiments.curve.point import _state, curve_point
 from experiments.kit.offered import lone_time_ps
+from experiments.kit.open_loop import open_loop
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
@@ -25,7 +26,6 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.torus import torus
 from netsim.units import short_name
 from patterns.destinations import matrix_destinations
-from patterns.open_loop import open_loop
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "g": 9}
 
@@ -339,7 +339,7 @@ def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
     def stopped(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("netcosim.study.points.compute_points", stopped)
+    monkeypatch.setattr("experiments.kit.results.compute_points", stopped)
     assert main(["curve", "c.toml", "--quiet"]) == 130
     out, err = capsys.readouterr()
     assert "4 of 6 points are stored; page: curve-c/report.html; figure: curve-c/curve.png" in out

@@ -38,6 +38,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 _STUDIES = {
     "bench": "benchmarks",
     "bench-rl": "learning",
+    "curve": "curve",
     "isolation-gain": "isolation",
     "judge": "judge",
     "reproduce": "kit",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from experiments.kit.load_latency import LoadPoint, Window
 from experiments.kit.load_networks import CYCLE_S, packet_config
 from experiments.kit.offered import offered_load
-from netsim.analysis.load_latency import LoadPoint, Window
 from netsim.routing.base import Routing
 
 

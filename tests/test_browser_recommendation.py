@@ -10,9 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from browser import Opened, chromium
-from gain_config import CONFIG as GAIN
+from study_configs import CURVE, GAIN
 from test_browser_run_page import CONFIG as RUN
-from test_curve import CONFIG as CURVE
 
 from netcosim.cli import main
 from netcosim.report.effect import Effect, node_hours

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from selection import examples
 from sweep_frames import compared, policies_frame
 
+from experiments.curve.config import CurveConfig
+from experiments.curve.page import recommend_routing
 from experiments.isolation.gain.sentences import lines_of
 from experiments.isolation.gain.sentences import recommend as recommend_isolation
 from experiments.isolation.phases import verdict, word
 from experiments.judge.verdict import details, paired_effects
 from experiments.judge.verdict import recommend as recommend_policy
-from netcosim.curve.config import CurveConfig
-from netcosim.curve.page import recommend_routing
 from netcosim.report.compared import Estimate, change
 from netcosim.report.effect import (
     ACCEPTED,

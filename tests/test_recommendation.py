@@ -16,8 +16,8 @@ from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
 from netcosim.report.recommendation import Recommendation
+from netcosim.report.samples import format_more, more_to_decide, samples_to_decide
 from netcosim.report.summary import write_summary
-from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 from queuesim.statistics import Interval
 
 WAITS = (Effect("b", WAIT, "a", -6.0, -7.0, -5.0, "snapshot", 8),)

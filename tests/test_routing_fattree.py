@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from test_routing_kernels import ArrayView
 
+from experiments.kit.load_latency import Window
 from experiments.kit.load_networks import CYCLE_S, NETWORKS, packet_config
 from experiments.kit.offered import offered_load
-from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.kernels_random import packet_key

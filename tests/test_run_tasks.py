@@ -45,6 +45,7 @@ from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.outcome import encode_tables
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import Show
+from netcosim.runs.results import RESULTS_FILE
 from netcosim.runs.run_output import run_and_report
 from netcosim.runs.run_plan import plan_run
 from netcosim.runs.store import Store
@@ -57,7 +58,6 @@ from netcosim.runs.tasks import (
     stored_tasks,
     to_bytes,
 )
-from netcosim.study.results import RESULTS_FILE
 from netsim.atomic_files import acquire_lock
 from netsim.errors import NetcosimError
 

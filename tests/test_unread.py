@@ -12,6 +12,7 @@ import pytest
 from unread_bases import BASES, base, merged, write_files
 
 import netcosim as nc
+from experiments.curve.config import curve_from
 from netcosim.cli import main
 from netcosim.config.config import Config
 from netcosim.config.content import checked_config
@@ -20,7 +21,6 @@ from netcosim.config.fields import value_at
 from netcosim.config.load import any_points_of, load_sweep, points_of
 from netcosim.config.reference import config_keys
 from netcosim.config.unread import as_read, given_keys, unread_keys
-from netcosim.curve.config import curve_from
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.points import point_key

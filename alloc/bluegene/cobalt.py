@@ -77,10 +77,6 @@ class Cobalt(Policy):
 
     Parameters
     ----------
-    topology : Topology
-        A torus of midplanes, each a router with its nodes.
-    rng : numpy.random.Generator
-        Not used.
     machine : BlueGene, optional
         By default what `alloc.bluegene.loops.machine_for` makes of the topology.
     """

@@ -68,7 +68,7 @@ NAV: dict[str, tuple[str, ...]] = {
         "/experiments/isolation/predictor",
         "/experiments/routers/README",
         "/experiments/ai_clusters/README",
-        "/experiments/ai_clusters/links",
+        "/experiments/curve/links",
         "/experiments/ai_clusters/paths",
         "/experiments/network_schedulers/README",
         "/experiments/machines/README",

@@ -1,7 +1,7 @@
 """Packets that each node sends on its own clock: loads that congest, and loads that are sparse.
 
 Every node sends single packets to a fixed pattern of destinations on its own clock, whether or
-not the network keeps up (`patterns.open_loop`).
+not the network keeps up (`experiments.kit.open_loop`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.benchmarks.case import Round, read_bench
+from experiments.kit.open_loop import named_destinations, open_loop, traffic_params
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.traffic import combine
 from patterns.destinations import Destinations
-from patterns.open_loop import named_destinations, open_loop, traffic_params
 
 PACKET_BYTES = 1000
 HOT_NODES, HOT_SHARE = 16, 0.1
@@ -36,7 +36,7 @@ class Congested:
     """Of the family."""
     routing: str
     traffic: str
-    """A name of `patterns.open_loop.DESTINATIONS` or of `LOCAL`."""
+    """A name of `experiments.kit.open_loop.DESTINATIONS` or of `LOCAL`."""
     saturation: float
     """Load at which the first link is full, as a share of a node's bandwidth."""
     loaded: float = 0.8

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
+from experiments.kit.load_latency import Window
 from experiments.kit.load_networks import CYCLE_S, NETWORKS, packet_config
 from experiments.kit.offered import lone_load, offered_load
 from experiments.kit.papers import Options, Point
 from netcosim.runs.points import point_rng
-from netsim.analysis.load_latency import Window
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 

@@ -12,10 +12,10 @@ from experiments.judge.page import COMMUNICATION, NODE_HOURS, judge_sections
 from experiments.judge.trial import FRACTION, JudgeTrial
 from experiments.judge.verdict import details, paired_effects, recommend
 from experiments.judge.waits import rate_waits
+from experiments.kit.results import Tables, write_tables
 from experiments.kit.study import Frames, Report, Request, Study
 from netcosim.report.figures.drawing import write_figures
 from netcosim.report.page import Section, figures_of
-from netcosim.study.results import Tables, write_tables
 from netsim.atomic_files import write_text_atomically
 
 CONFIG_FILE, TABLES_FOLDER, FIGURES_FOLDER = "judge.toml", "tables", "figures"

@@ -29,6 +29,7 @@ from experiments.judge.changes import (
 )
 from experiments.judge.score import placement_rows, score_rows
 from experiments.judge.waits import reproduced, waits_by_size
+from experiments.kit.results import Tables
 from experiments.kit.study import Request, Trial
 from netcosim.config.config import Config
 from netcosim.report.effect import change_of
@@ -37,7 +38,6 @@ from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.run_context import RunContext, run_context
 from netcosim.runs.schedules import Queues
 from netcosim.runs.store import Rows
-from netcosim.study.results import Tables
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
 from queuesim.metrics import wait_s

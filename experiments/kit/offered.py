@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from netsim.analysis.load_latency import LoadPoint, Window, measure_load
+from experiments.kit.load_latency import LoadPoint, Window, measure_load
+from experiments.kit.open_loop import lone_messages, open_loop, traffic_params
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps, to_ps
 from netsim.routing.base import Routing
 from netsim.traffic import Program, Traffic, combine
-from patterns.open_loop import lone_messages, open_loop, traffic_params
 
 
 def offered_load(
@@ -29,8 +29,8 @@ def offered_load(
     Parameters
     ----------
     traffic : str
-        A name of `patterns.open_loop.DESTINATIONS`. "adversarial" goes to the next group of the
-        topology, "tornado" around its dimensions (one ring of all nodes where it has none).
+        A name of `experiments.kit.open_loop.DESTINATIONS`. "adversarial" goes to the next group of
+        the topology, "tornado" around its dimensions (one ring of all nodes where it has none).
     load : float
         Above 0; of a node's injection bandwidth.
     config : PacketConfig
@@ -41,7 +41,7 @@ def offered_load(
     Raises
     ------
     NetcosimError, NetworkDeadlockError
-        See `patterns.open_loop.open_loop` and `netsim.packet.engine.simulate_packets`.
+        See `experiments.kit.open_loop.open_loop` and `netsim.packet.engine.simulate_packets`.
     """
     topology = routing.topology
     rate_Bps = load * int(topology.link_bandwidth_Bps[0])
@@ -126,7 +126,8 @@ def measure_lone(
 ) -> LoneMessages:
     """Time full packets of which each has arrived before the next one leaves.
 
-    All links of the topology must be alike; `patterns.open_loop.lone_messages` makes the traffic.
+    All links of the topology must be alike; `experiments.kit.open_loop.lone_messages` makes the
+    traffic.
     """
     program, node = traffic.program, traffic.rank_node
     result = simulate_packets(routing, traffic, config, rng)

@@ -20,13 +20,13 @@ from experiments.kit.papers import (
     load_paper,
 )
 from experiments.kit.readings import side_by_side, which_fits
+from experiments.kit.results import read_tables, write_tables
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.style import INK, SOFT, colour, literal, save_figure
 from netcosim.report.page import FEW_ROWS, Section, long_table, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.runs.frames import frames_of
 from netcosim.runs.sweep import run_points
-from netcosim.study.results import read_tables, write_tables
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from cosim.measuring.tasks import (
     schedule_columns,
     schedule_from,
 )
+from experiments.kit.results import Tables, computing_s, read_tables, stored_keys
 from experiments.kit.study_config import StudyConfig
 from netcosim.config.config import Config
 from netcosim.executors.registry import open_workers
@@ -35,17 +36,9 @@ from netcosim.runs.frames import frames_of
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import ProgressReporter, progress
+from netcosim.runs.results import PAGE_FILE, put_point, results_in
 from netcosim.runs.schedules import Queues
 from netcosim.runs.tasks import stored_tasks
-from netcosim.study.results import (
-    PAGE_FILE,
-    Tables,
-    computing_s,
-    put_point,
-    read_tables,
-    results_in,
-    stored_keys,
-)
 from netsim.inputs import digests
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.kit.results import compute_points, write_tables
 from experiments.learning.cells import MACHINES, PATTERNS, Cell
 from experiments.learning.clairvoyant import CLAIRVOYANT
 from experiments.learning.figure import held_out_figure
@@ -24,9 +25,7 @@ from experiments.learning.points import (
 from experiments.learning.tables import between, cell_lines, counted, differences
 from netcosim.report.figures.style import save_figure
 from netcosim.runs.frames import frames_of
-from netcosim.runs.sweep import SweepSummary
-from netcosim.study.points import compute_points, failure_lines
-from netcosim.study.results import write_tables
+from netcosim.runs.sweep import SweepSummary, failure_lines
 from netsim.atomic_files import write_text_atomically
 from netsim.errors import NetcosimError
 

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.kit.load_latency import Window
 from experiments.kit.offered import lone_time_ps, offered_load
 from experiments.validation.row import Measured, Row, Setting, at_least, at_most, within
-from netsim.analysis.load_latency import Window
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.packet.presets import packet_preset
 from netsim.routing.base import Routing

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.kit.load_latency import Window
 from experiments.kit.load_networks import (
     CYCLE_S,
     LINK_BPS,
@@ -19,15 +20,14 @@ from experiments.kit.offered import (
     lone_time_ps,
     offered_load,
 )
+from experiments.kit.open_loop import lone_messages
 from experiments.validation.cases import small_machine
 from experiments.validation.row import Measured, Row, Setting, exact
-from netsim.analysis.load_latency import Window
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import FAMILIES
 from netsim.traffic import combine
-from patterns.open_loop import lone_messages
 
 NOISE = 0.03
 """A count of random arrivals in a window may be so far above a ceiling."""

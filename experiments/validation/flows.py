@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.kit.load_networks import NETWORKS
+from experiments.kit.open_loop import lone_messages
 from experiments.validation.reference.flows import dense, reference_finish
 from experiments.validation.row import Measured, Row, Setting, at_most, within
 from netsim.flow.maxmin import flow_finish_times, max_min_rates
@@ -16,7 +17,6 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.traffic import combine
-from patterns.open_loop import lone_messages
 
 ROUNDING = 1e-9
 """Two ways of adding the same numbers may be so far apart, relative."""

@@ -140,7 +140,7 @@ def _print_answer(store: Path, quiet: bool, page: Path | None, *, as_json: bool)
 
 
 def _print_counts(store: Path, summary: SweepSummary) -> None:
-    from netcosim.study.points import SHOWN_FAILURES, failure_lines
+    from netcosim.runs.sweep import SHOWN_FAILURES, failure_lines
     from netsim.units import format_quantity
 
     print(

@@ -30,6 +30,12 @@ _RANGE = {
 _QUANTITY = {"type": "string", "pattern": r"^\s*[+-]?[0-9.].*[A-Za-zµμ]\s*$"}
 _SIZE = _QUANTITY | {"type": ["number", "string"]}
 _ONE_OR_MORE = ("traffic", "loads", "routings")
+_OF_STUDIES = {
+    "curve": ("curve", "CurveSection"),
+    "collective": ("curve", "CollectiveSection"),
+    "judge": ("judge", "JudgeSection"),
+}
+"""Sections of studies' configs: each with its study, and its class."""
 
 
 def config_schema() -> Schema:
@@ -37,7 +43,6 @@ def config_schema() -> Schema:
     from netcosim.config.config import config_class
     from netcosim.config.machine import MachineNames, PacketPresetKey
     from netcosim.config.run import SweepSection
-    from netcosim.curve.config import CollectiveSection, CurveSection
     from netcosim.match.machine import MatchSection
     from netsim.routing.registry import ROUTINGS
     from netsim.topologies.registry import FAMILIES
@@ -65,11 +70,14 @@ def config_schema() -> Schema:
     machine |= properties(MachineNames) | declared(FAMILIES, ROUTINGS)
     sections["PacketSection"]["properties"] |= properties(PacketPresetKey)
     sections["PatternSection"]["properties"]["parameters"] = _object(declared(PATTERNS))
-    own = {"curve": CurveSection, "collective": CollectiveSection, "match": MatchSection}
-    if has_study("judge"):
-        own["judge"] = study_module("experiments.judge.config").JudgeSection
+    own = {"match": MatchSection}
+    own |= {
+        name: getattr(study_module(f"experiments.{study}.config"), section)
+        for name, (study, section) in _OF_STUDIES.items()
+        if has_study(study)
+    }
     others = {name: _object(properties(section)) for name, section in own.items()}
-    for key in _ONE_OR_MORE:
+    for key in _ONE_OR_MORE if "curve" in others else ():
         options = others["curve"]["properties"][key]["anyOf"]
         options.append(options[0]["items"])
     sweep = {"sweep": _object(properties(SweepSection))}

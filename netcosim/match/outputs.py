@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from netcosim.curve.measured import read_measured
+from netcosim.match.measured import read_measured
 from netcosim.match.rows import NAMES, PAIR_TESTS, UNITS, Row, is_table, plain, read_table
 from netsim.errors import NetcosimError
 from netsim.files import read_text

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netcosim.curve.collective import MOST_PACKETS, packets_for
 from netcosim.match import gpcnet
 from netcosim.match.machine import MatchMachine
+from netcosim.match.packets import MOST_PACKETS, packets_for
 from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from netcosim.report.effect import Effect, counted
 from netcosim.report.page import Section
+from netcosim.report.samples import format_more, more_to_decide, samples_to_decide
 from netcosim.report.templates import part
-from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from netcosim.report.compared import Compared
 from netcosim.report.effect import COMMUNICATION, TURNAROUND, WAIT, Effect, Quantity
 from netcosim.report.recommendation import Recommendation
+from netcosim.report.samples import format_more, more_to_decide, samples_to_decide
 from netcosim.report.swept import Cell
 from netcosim.report.verdict import repeated
-from netcosim.study.samples import format_more, more_to_decide, samples_to_decide
 from queuesim.statistics import LEAST_SAMPLES
 
 FIRST = (COMMUNICATION, TURNAROUND)

@@ -14,9 +14,9 @@ from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import point_key
 from netcosim.runs.progress import progress as show_progress
+from netcosim.runs.results import PAGE_FILE, put_point, results_in
 from netcosim.runs.store import Rows, Store
 from netcosim.runs.tasks import stored_tasks
-from netcosim.study.results import PAGE_FILE, put_point, results_in
 from netsim.units import format_quantity
 
 _QUEUED_JOB_S, _LONG_S = 1e-6, 10.0

@@ -15,9 +15,9 @@ from cosim.run_times.packet_judge import cost_s
 from netcosim.config.config import Config
 from netcosim.config.decider import Program
 from netcosim.runs.points import point_key
+from netcosim.runs.results import results_in
 from netcosim.runs.run_context import run_context
 from netcosim.runs.tasks import count_tasks
-from netcosim.study.results import results_in
 from netsim.units import format_quantity
 
 

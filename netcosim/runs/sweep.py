@@ -24,6 +24,7 @@ from netsim.short_repr import short_repr
 from netsim.units import format_quantity
 
 Point = TypeVar("Point", bound=Mapping[str, object])
+SHOWN_FAILURES = 5
 
 
 @short_repr()
@@ -255,3 +256,8 @@ def plan_points(
         seconds_per_point=sum(times) / len(times) if times else math.nan,
         workers=workers,
     )
+
+
+def failure_lines(summary: SweepSummary) -> list[str]:
+    """Return a line for each of the first points that failed."""
+    return [f"failed: point {key[:12]}: {error}" for key, error in summary.failed[:SHOWN_FAILURES]]

@@ -49,10 +49,9 @@ class ShortestPaths:
 
     Attributes
     ----------
-    topology : Topology
     distance : (n_routers, n_routers) int16
     longest : int
-        Return the links of the longest path between routers with nodes, at least 1.
+        Links of the longest path between routers with nodes, at least 1.
     targets : (n_targets,) int64
         Routers with nodes, ascending.
     place : (n_routers, n_routers) int32

@@ -47,12 +47,7 @@ RANDOM_VISITS = 2
 class UpDown:
     """A routing in plain Python, only from the shape's arithmetic.
 
-    Attributes
-    ----------
-    topology : Topology
-    s : FatTreeShape
-    rule : str
-        "d-mod-k" or one of `CODES`.
+    Its ``rule`` is "d-mod-k" or one of `CODES`.
     """
 
     def __init__(self, topology: Topology, rule: str) -> None:

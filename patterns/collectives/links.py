@@ -47,7 +47,7 @@ class LinkClass:
         return self.protocol(message_bytes).start_s + 2 * (n_ranks - 1) * self.step_s
 
 
-# Fitted by experiments/ai_clusters/links.py, see the page beside it.
+# Fitted by experiments/curve/links.py, see the page beside it.
 LINKS: dict[str, LinkClass] = {
     "a100-efa": LinkClass(
         *("NVLink 3 of A100s", "4 EFA NICs of 100 Gbit/s a node", "hierarchical", 1 << 25),

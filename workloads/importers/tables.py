@@ -20,28 +20,17 @@ _SEPARATORS = ",;\t|"
 
 @dataclass
 class TableRow:
-    """A row: cells by column, as text; a column that is not there is empty.
-
-    Attributes
-    ----------
-    path : str or Path
-    line : int
-        In the file.
-    at : mapping of str to int
-        Columns by name.
-    cells : sequence of str
-    names : sequence of str
-        Of the columns in the file, for errors; empty: as in ``at``.
-    fault : str
-        What is wrong with the row, raised when it is read.
-    """
+    """A row: cells by column, as text; a column that is not there is empty."""
 
     path: str | Path
     line: int
     at: Mapping[str, int]
+    """Columns by name."""
     cells: Sequence[str]
     names: Sequence[str] = ()
+    """Of the columns in the file, for errors; empty: as in ``at``."""
     fault: str = ""
+    """What is wrong with the row, raised when it is read."""
 
     def text(self, column: str) -> str:
         """Return a cell; empty for a missing value or a word for one."""
@@ -98,19 +87,13 @@ class TableRow:
 
 @dataclass
 class TableRows:
-    """A table.
-
-    Attributes
-    ----------
-    path : str or Path
-    columns : dict of str to int
-        Positions by name, in lower case.
-    lines : iterator of (int, list of str)
-    """
+    """A table in a file."""
 
     path: str | Path
     columns: dict[str, int]
+    """Positions by name, in lower case."""
     lines: Iterator[tuple[int, list[str]]]
+    """Numbers of lines, and their cells."""
 
     def __iter__(self) -> Iterator[TableRow]:
         for line, cells in self.lines:

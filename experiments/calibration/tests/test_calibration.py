@@ -15,6 +15,7 @@ from experiments.calibration.load_curves import (
 )
 from experiments.calibration.paper import PAPER, buffer_points, curve_points
 from experiments.calibration.point import run_point
+from experiments.kit.load_latency import Window, measure_load
 from experiments.kit.load_networks import (
     CYCLE_S,
     LINK_BPS,
@@ -24,15 +25,14 @@ from experiments.kit.load_networks import (
     packet_config,
 )
 from experiments.kit.offered import lone_load, offered_load, on_clock
+from experiments.kit.open_loop import lone_messages, open_loop
 from experiments.kit.papers import Options
-from netsim.analysis.load_latency import Window, measure_load
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topology import Topology
 from netsim.traffic import combine
-from patterns.open_loop import lone_messages, open_loop
 
 # Large enough for detours to be worth 17/2 direct links (7/2 with 72 nodes).
 P, A, G = 3, 6, 19

@@ -19,6 +19,7 @@ from experiments.isolation.gain.trial import TIME_USED, GainTrial
 from experiments.isolation.gain.verdict import METRICS, QUANTITIES
 from experiments.isolation.phase_figure import draw_phases, verdict_legend
 from experiments.isolation.phases import NOT, PAYS, UNKNOWN, word
+from experiments.kit.results import Tables
 from experiments.kit.study import Frames, Report, Request, Study, Trial
 from experiments.kit.study_config import TimeBudget
 from netcosim.config.config import Config
@@ -29,7 +30,6 @@ from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import run_context
-from netcosim.study.results import Tables
 from netsim.errors import NetcosimError
 from netsim.units import format_quantity
 from queuesim.statistics import Interval, interval_columns

@@ -11,7 +11,7 @@ from experiments.isolation.gain.verdict import PAPERS_PERCENT, QUANTITIES, overa
 from experiments.isolation.phases import NOT, PAYS, UNKNOWN
 from netcosim.report.effect import Effect, change_of, joined_ends, node_hours, sentence, signed
 from netcosim.report.recommendation import Recommendation
-from netcosim.study.samples import format_more
+from netcosim.report.samples import format_more
 from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES, Interval
 

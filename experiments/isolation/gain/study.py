@@ -20,12 +20,12 @@ from experiments.isolation.gain.sentences import (
 from experiments.isolation.gain.tables import TabulatedGain
 from experiments.isolation.gain.trial import PREDICT, TIME_USED
 from experiments.isolation.gain.verdict import METRICS, PAPERS_PERCENT, QUANTITIES
+from experiments.kit.results import Tables
 from experiments.kit.study import Frames, Report, Request, Study
 from experiments.kit.study_config import TimeBudget
 from netcosim.report.effect import Effect, effect_rows
 from netcosim.report.figures.style import SOFT, grid, new_figure, policy_colours
 from netcosim.report.page import Section, long_table
-from netcosim.study.results import Tables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ from experiments.isolation.gain.verdict import (
     with_noise,
 )
 from experiments.isolation.phases import UNKNOWN, word
+from experiments.kit.results import Tables
 from experiments.kit.study import Request
-from netcosim.study.results import Tables
 from netsim.errors import NetcosimError
 from queuesim.result import Rows
 from queuesim.statistics import Interval, interval_cells, interval_columns

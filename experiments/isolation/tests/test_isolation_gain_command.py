@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from console import ROOT, sitting
-from gain_config import CONFIG
+from study_configs import GAIN
 
 from cosim.measuring.tasks import SerialExecutor
 from experiments.isolation.gain.config import load_gain_config
@@ -31,7 +31,7 @@ LONG = ["--minutes", "1000"]
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "mine.toml"
-    path.write_text(CONFIG, encoding="utf-8")
+    path.write_text(GAIN, encoding="utf-8")
     return path
 
 
@@ -182,7 +182,7 @@ def test_a_prediction_without_time_for_the_queues_chance_cannot_tell(
 
 
 def test_a_config_without_policies_and_mix_gets_some_and_is_told(config: Path) -> None:
-    content = CONFIG.replace('policies = ["baseline", "jigsaw", "random"]', "window = 9")
+    content = GAIN.replace('policies = ["baseline", "jigsaw", "random"]', "window = 9")
     start, end = content.index("[[communication"), content.index("[run.steady]")
     config.write_text(content[:start] + content[end:], encoding="utf-8")
     asked = load_gain_config(config)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments.kit.load_latency import Window, keeps_up, measure_load
 from experiments.kit.offered import links_on_path, lone_time_ps, measure_lone
-from netsim.analysis.load_latency import Window, keeps_up, measure_load
+from experiments.kit.open_loop import lone_messages
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
@@ -15,7 +16,6 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.hyperx import hyperx
 from netsim.topologies.torus import torus
 from netsim.traffic import Traffic, combine
-from patterns.open_loop import lone_messages
 
 BPS = 10**9
 PACKETS = PacketConfig(packet_bytes=1000, buffer_bytes=4000, router_latency_s=40e-9)

@@ -13,14 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from experiments.kit.results import read_tables, stored_keys
 from experiments.kit.study import Frames, Report, Request, Study, Trial, run_study
 from experiments.kit.study_config import StudyConfig
 from netcosim.config.load import config_from
 from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
 from netcosim.runs.points import point_key
+from netcosim.runs.results import RESULTS_FILE
 from netcosim.runs.tasks import count_tasks
-from netcosim.study.results import RESULTS_FILE, read_tables, stored_keys
 from queuesim.statistics import Interval, interval_cells, interval_columns
 
 COMPUTED: list[object] = []

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments.kit.logs import FILES, first_existing
+from experiments.kit.results import compute_points
 from experiments.learning.cells import MACHINES, SCALES, WORKLOADS, Cell, Jobs, cell
 from experiments.learning.output import STORE
 from experiments.learning.points import FUNCTION, HANDS, NO_CONTENTION, Training, points_of
 from experiments.learning.tables import NEXT, differences
 from netcosim.config.content import checked_config
 from netcosim.runs.frames import frames_of
-from netcosim.study.points import compute_points
 
 METRIC, TIMES = "bounded-stretch", 2.0
 LESS = [0.1, 0.7]

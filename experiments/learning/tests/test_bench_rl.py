@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from queue_helpers import Mask, make_workload
 
+from experiments.kit.results import read_tables
 from experiments.learning.cells import MACHINES, NETWORK, SCALES, WORKLOADS, chosen, weeks_of
 from experiments.learning.clairvoyant import CLAIRVOYANT, Plan, lower_bound, searched
 from experiments.learning.figure import held_out_figure
@@ -33,7 +34,6 @@ from experiments.learning.tables import (
 )
 from netcosim.cli import main
 from netcosim.runs.frames import frames_of
-from netcosim.study.results import read_tables
 from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
 from queuesim.statistics import t_interval

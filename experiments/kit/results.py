@@ -1,41 +1,61 @@
-"""The results file of a folder: points stored, and their tables read again."""
+"""Points of a study: computed on processes or ranks, stored, and their tables read together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
+from netcosim.runs.results import Point
 from netcosim.runs.store import Rows, Store
+from netcosim.runs.sweep import SweepSummary, run_points
 from netsim.atomic_files import make_folder, write_text_atomically
-from netsim.errors import NetcosimError
 from netsim.fingerprint import code_fingerprint
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RESULTS_FILE = "results.db"
-PAGE_FILE = "report.html"
-Point = Mapping[str, object]
 Tables = dict[str, Rows]
 
 
-def results_in(out: Path) -> Path:
-    """Return the results file of a folder, neither of which need exist."""
-    if out.exists() and not out.is_dir():
-        raise NetcosimError(f"{out}: a file; a folder was expected")
-    return out / RESULTS_FILE
+def compute_points(
+    function: str,
+    points: Sequence[dict[str, Any]],
+    store: Path,
+    *,
+    jobs: int,
+    progress: bool,
+    executor: str = "",
+    retry_failed: bool = False,
+    first: Callable[[dict[str, Any]], int] | None = None,
+) -> tuple[SweepSummary, Tables] | None:
+    """Compute the points that a store does not hold, and return all their tables.
 
+    Parameters
+    ----------
+    function, points, store, jobs, retry_failed, progress, executor
+        As `netcosim.runs.sweep.run_points` takes them; the store's folder is made if it is missing.
+    first : callable, optional
+        Points of a smaller key are begun first; tables keep the order of the points.
 
-def put_point(
-    store: Store, point: Point, outcome: Outcome, *, config_text: str, title: str
-) -> None:
-    """Store a point and the entries of the file."""
-    with store.together():
-        store.put_meta({"config_text": config_text, "title": title})
-        store.put(point_key(point), point, outcome, code_fingerprint())
+    Returns
+    -------
+    (SweepSummary, tables) or None
+        None on MPI ranks other than 0.
+    """
+    make_folder(store.parent)
+    ordered = points if first is None else sorted(points, key=first)
+    summary = run_points(
+        function,
+        ordered,
+        store,
+        jobs=jobs,
+        retry_failed=retry_failed,
+        progress=progress,
+        executor=executor,
+    )
+    return None if summary is None else (summary, read_tables(store, points))
 
 
 def stored_keys(results: Path) -> set[str]:

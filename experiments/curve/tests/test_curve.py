@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from study_configs import CURVE
 
+from experiments.curve.adaptive import loads_between
+from experiments.curve.config import CurveSection, curve_from
+from experiments.curve.output import summary
+from experiments.curve.point import _state, curve_point
 from experiments.kit.offered import lone_time_ps
+from experiments.kit.open_loop import open_loop
 from netcosim.cli import main
-from netcosim.curve.adaptive import loads_between
-from netcosim.curve.config import CurveSection, curve_from
-from netcosim.curve.output import summary
-from netcosim.curve.point import _state, curve_point
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.torus import torus
 from netsim.units import short_name
 from patterns.destinations import matrix_destinations
-from patterns.open_loop import open_loop
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "g": 9}
 
@@ -161,28 +162,11 @@ def test_a_curve_is_told_in_a_line() -> None:
     assert summary(frame.iloc[[0, 2]])["steady_to"].tolist() == [0.0]
 
 
-CONFIG = """
-[machine]
-family = "dragonfly"
-p = 1
-a = 2
-g = 3
-[curve]
-routings = ["minimal", "valiant"]
-loads = [0.2, 0.6]
-[workload]
-known_log = "not looked at here"
-[run]
-seed = 5
-snapshots = 3
-"""
-
-
 def test_the_command_leaves_tables_and_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("c.toml").write_text(CONFIG)
+    Path("c.toml").write_text(CURVE)
     assert main(["curve", "c.toml", "--quiet"]) == 0
     lines = capsys.readouterr().out.splitlines()
     first, *lines = lines
@@ -209,7 +193,7 @@ def test_the_command_leaves_tables_and_figures(
     assert "Load of links." in page
     assert not list(Path("curve-c").glob(".*part"))
     # another load computes what is new
-    Path("c.toml").write_text(CONFIG.replace("0.6]", "0.6, 0.7]"))
+    Path("c.toml").write_text(CURVE.replace("0.6]", "0.6, 0.7]"))
     assert main(["curve", "c.toml", "--quiet", "--format", "svg"]) == 0
     assert "<svg" in Path("curve-c/curve.svg").read_text()
     assert "2 points computed, 6 were stored" in capsys.readouterr().out
@@ -244,7 +228,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("c.toml").write_text(CONFIG.replace(old, new))
+    Path("c.toml").write_text(CURVE.replace(old, new))
     assert main(["curve", "c.toml", "--quiet"]) == 2
     err = capsys.readouterr().err
     assert said in err
@@ -255,7 +239,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(
 def test_nodes_with_unlike_links_have_no_common_load() -> None:
     from dataclasses import replace
 
-    from netcosim.curve.point import node_bandwidth
+    from experiments.curve.point import node_bandwidth
 
     topology = torus((4,))
     speeds = topology.link_bandwidth_Bps.copy()
@@ -304,7 +288,7 @@ def test_adaptive_loads_find_saturation_with_few_points(
 ) -> None:
     """Adversarial traffic between groups of two nodes with one link saturates at 1/2 (minimal)."""
     monkeypatch.chdir(tmp_path)
-    text = CONFIG.replace('"minimal", "valiant"', '"minimal"')
+    text = CURVE.replace('"minimal", "valiant"', '"minimal"')
     Path("c.toml").write_text(text.replace("[curve]", '[curve]\ntraffic = "adversarial"'))
     command = ["curve", "c.toml", "--quiet", "--adaptive"]
     assert main(command) == 0
@@ -326,7 +310,7 @@ def test_loads_of_the_command_line_and_a_dry_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("c.toml").write_text(CONFIG)
+    Path("c.toml").write_text(CURVE)
     assert main(["curve", "c.toml", "--loads", "0.1,0.3,0.5", "--dry-run"]) == 0
     plan = capsys.readouterr().out.splitlines()
     assert plan[0] == "8 points, 0 stored, 8 to compute"
@@ -347,7 +331,7 @@ def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("c.toml").write_text(CONFIG)
+    Path("c.toml").write_text(CURVE)
     assert main(["curve", "c.toml", "--quiet", "--loads", "0.2"]) == 0
     Path("curve-c/curve.png").unlink()
     capsys.readouterr()
@@ -355,7 +339,7 @@ def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
     def stopped(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("netcosim.study.points.compute_points", stopped)
+    monkeypatch.setattr("experiments.kit.results.compute_points", stopped)
     assert main(["curve", "c.toml", "--quiet"]) == 130
     out, err = capsys.readouterr()
     assert "4 of 6 points are stored; page: curve-c/report.html; figure: curve-c/curve.png" in out
@@ -364,7 +348,7 @@ def test_a_stopped_curve_is_drawn_as_far_as_it_is_stored(
 
 
 def test_the_page_on_curves_has_every_key() -> None:
-    page = Path(__file__).resolve().parents[1] / "docs" / "curve.md"
+    page = Path(__file__).resolve().parents[3] / "docs" / "curve.md"
     rows = re.findall(r"^\| (`\w+`.*?) \|", page.read_text(encoding="utf-8"), re.M)
     named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
     assert sorted(named) == sorted(map(short_name, CurveSection.model_fields))

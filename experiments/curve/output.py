@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from netcosim.curve.point import ALONE, STEADY
+from experiments.curve.point import ALONE, STEADY
 from netcosim.report.figures.lines import plain_numbers
 from netcosim.report.figures.panels import boxes, panels
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from netcosim.curve.config import CurveConfig
-from netcosim.curve.output import CURVE
-from netcosim.curve.output import summary as saturation
-from netcosim.curve.point import STEADY, UNSETTLED
+from experiments.curve.config import CurveConfig
+from experiments.curve.output import CURVE
+from experiments.curve.output import summary as saturation
+from experiments.curve.point import STEADY, UNSETTLED
+from experiments.kit.results import write_tables
 from netcosim.report.effect import (
     ACCEPTED,
     BUS_BANDWIDTH,
@@ -28,7 +29,7 @@ from netcosim.report.figures.style import save_figure
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.summary import write_summary
-from netcosim.study.results import PAGE_FILE, write_tables
+from netcosim.runs.results import PAGE_FILE
 from netsim.files import read_text
 from netsim.units import format_quantity
 
@@ -165,7 +166,7 @@ def recommend_algorithm(
     Parameters
     ----------
     rows, pairs : DataFrame
-        Simulated rows, and those with measured ones beside (`netcosim.curve.bandwidth.compared`).
+        Simulated rows; measured ones beside them (`experiments.curve.bandwidth.compared`).
     """
     fastest = rows.loc[rows.groupby("bytes")["time_s"].idxmin()].sort_values("bytes")
     small, large = fastest.iloc[0], fastest.iloc[-1]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from experiments.curve.config import CurveConfig
+from experiments.curve.point import built_machine
 from netcosim.config.machine import BuiltMachine
-from netcosim.curve.config import CurveConfig
-from netcosim.curve.point import built_machine
+from netcosim.match.packets import MOST_PACKETS, packets_for
 from netcosim.runs.points import canonical_json, point_rng
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import MAX_PACKET_BYTES, PS_PER_S, PacketConfig
+from netsim.packet.model import PS_PER_S
 from netsim.plugins import pinned_plugin, using
 from netsim.topologies.gpu_cluster import GpuClusterShape
 from netsim.topology import Topology
@@ -24,15 +24,9 @@ from patterns.build import build_program
 from patterns.collectives.library import Collective
 from patterns.training.times import wire_share
 
-FUNCTION = "netcosim.curve.collective:collective_point"
+FUNCTION = "experiments.curve.collective:collective_point"
 SIZES = tuple(1 << k for k in range(10, 31, 2))
 """1 KiB to 1 GiB."""
-PACKETS_OF_MESSAGE = 64
-"""Larger messages have larger packets: full bandwidth is reached with far fewer."""
-PACKETS_OF_BUFFER = 4
-"""Packets are no larger than a fourth of a buffer, so that links stay busy."""
-MOST_PACKETS = 256
-"""Of a message. The time of larger ones is in proportion."""
 
 
 def points(
@@ -104,21 +98,3 @@ def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Genera
     result = simulate_packets(machine.routing, combine([program], [ranks]), packets, rng)
     start_s = collective.start_s(len(ranks), one["bytes"])
     return start_s + shrink * result.end_ps / PS_PER_S
-
-
-def packets_for(packets: PacketConfig, message_bytes: int, most: float = math.inf) -> PacketConfig:
-    """Return packets so large that a message has `PACKETS_OF_MESSAGE` of them, if buffers allow.
-
-    Parameters
-    ----------
-    most : float
-        Packets of a message. Where that needs larger ones than buffers allow, buffers are wider.
-    """
-    header = packets.header_bytes
-    allowed = packets.buffer_bytes // PACKETS_OF_BUFFER - header
-    wanted = min(allowed, math.ceil(message_bytes / PACKETS_OF_MESSAGE))
-    wanted = min(MAX_PACKET_BYTES, max(wanted, math.ceil(message_bytes / most)))
-    if wanted <= packets.packet_bytes:
-        return packets
-    room = max(packets.buffer_bytes, PACKETS_OF_BUFFER * (wanted + header))
-    return replace(packets, packet_bytes=wanted, buffer_bytes=room)

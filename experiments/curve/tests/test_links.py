@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.ai_clusters import links
+from experiments.curve import links
+from experiments.curve.collective import collective_point, points
+from experiments.curve.config import curve_from
 from netcosim.config.machine import build_machine
-from netcosim.curve.collective import collective_point, points
-from netcosim.curve.config import curve_from
 from patterns.collectives.links import LINKS
 
 STORED = pd.read_csv(links.FILE)

@@ -1,6 +1,6 @@
 """Load-latency measurements: what a network accepts of an offered load.
 
-The traffic comes from outside (`patterns.open_loop` makes it); all is counted by message.
+The traffic comes from outside (`experiments.kit.open_loop` makes it); all is counted by message.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def measure_load(
     ----------
     traffic : Traffic
         Sources that send until ``window.end_s``, one rank a node, such as those of
-        `patterns.open_loop`.
+        `experiments.kit.open_loop`.
     rng : numpy.random.Generator
         For the routing's draws.
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
 
+from experiments.kit.open_loop import DESTINATIONS, open_loop
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
 from patterns import mapping
-from patterns.open_loop import DESTINATIONS, open_loop
 
 
 def send_times(program: Program) -> tuple[np.ndarray, np.ndarray]:

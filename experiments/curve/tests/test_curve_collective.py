@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.curve.bandwidth import matching
+from experiments.curve.collective import collective_point, points
+from experiments.curve.config import CollectiveSection, curve_from
 from netcosim.cli import main
 from netcosim.config.machine import build_machine
-from netcosim.curve.bandwidth import matching
-from netcosim.curve.collective import collective_point, packets_for, points
-from netcosim.curve.config import CollectiveSection, curve_from
-from netcosim.curve.measured import COLUMNS, read_measured
+from netcosim.match.measured import COLUMNS, read_measured
+from netcosim.match.packets import packets_for
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
@@ -25,7 +26,7 @@ from netsim.units import short_name
 from patterns.build import build_program
 from patterns.collectives.library import Collective
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 PACKET = {"packet_bytes": 4096, "buffer_bytes": 1 << 18, "router_latency_s": 0.0}
 FLAT = {"scale_up_latency_s": 0.0, "nic_latency_s": 0.0, "fabric_latency_s": 0.0}
 CLUSTER: dict[str, Any] = {"family": "gpu-cluster", "nodes": 2, "gpus_per_node": 4, **FLAT}

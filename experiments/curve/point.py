@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.curve.config import MATRIX
+from experiments.kit.load_latency import LoadPoint, Window, count_messages, keeps_up
+from experiments.kit.open_loop import lone_messages, named_destinations, open_loop, traffic_params
 from netcosim.config.machine import BuiltMachine, MachineSection, build_machine
-from netcosim.curve.config import MATRIX
 from netcosim.runs.points import canonical_json, point_rng
-from netsim.analysis.load_latency import LoadPoint, Window, count_messages, keeps_up
 from netsim.errors import NetcosimError
 from netsim.inputs import checked_path
 from netsim.packet.engine import simulate_packets
@@ -23,9 +24,8 @@ from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.destinations import Destinations, matrix_destinations
 from patterns.matrix import read_matrix
-from patterns.open_loop import lone_messages, named_destinations, open_loop, traffic_params
 
-FUNCTION = "netcosim.curve.point:curve_point"
+FUNCTION = "experiments.curve.point:curve_point"
 WINDOW_MESSAGES = 1000
 """Messages that a node could send in a window, back to back."""
 LONE_MESSAGES = 500

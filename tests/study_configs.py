@@ -1,6 +1,6 @@
-"""A small config of `netcosim isolation-gain`, of its tests and of those of pages."""
+"""Small configs of studies, of their tests and of those of pages."""
 
-CONFIG = """
+GAIN = """
 [machine]
 family = "fattree"
 radix = 4
@@ -25,4 +25,20 @@ communication_fraction = 0.5
 [run.steady]
 least_iterations = 4
 most_iterations = 8
+"""
+
+CURVE = """
+[machine]
+family = "dragonfly"
+p = 1
+a = 2
+g = 3
+[curve]
+routings = ["minimal", "valiant"]
+loads = [0.2, 0.6]
+[workload]
+known_log = "not looked at here"
+[run]
+seed = 5
+snapshots = 3
 """

@@ -24,9 +24,9 @@ from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
-    from netcosim.curve.config import CurveConfig
+    from experiments.curve.config import CurveConfig
+    from experiments.kit.results import Tables
     from netcosim.runs.sweep import SweepSummary
-    from netcosim.study.results import Tables
     from netsim.topology import Topology
 
 HELP = "load-latency and throughput curves of a machine; bus bandwidths of collectives"
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute the points, write tables and figure; 1 if a point failed."""
-    from netcosim.curve.config import load_curve
+    from experiments.curve.config import load_curve
     from netsim.plugins import pinned_plugin, using
 
     path = Path(args.config)
@@ -78,7 +78,7 @@ def _loads(args: argparse.Namespace) -> Sequence[float]:
     if args.collective is not None and (args.loads is not None or args.adaptive):
         raise NetcosimError("--loads and --adaptive are for latencies, not for --collective")
     if args.adaptive:
-        from netcosim.curve.adaptive import FIRST_LOADS
+        from experiments.curve.adaptive import FIRST_LOADS
 
         return FIRST_LOADS
     return numbers_in("--loads", args.loads)
@@ -107,16 +107,16 @@ def _latency(config: CurveConfig, topology: Topology, out: Path, args: argparse.
     """Compute latencies and accepted loads over offered loads."""
     import numpy as np
 
-    from netcosim.curve.output import LINKS, draw, draw_links, summary
-    from netcosim.curve.page import publish, recommend_routing
-    from netcosim.curve.point import FUNCTION, node_bandwidth, sources
+    from experiments.curve.output import LINKS, draw, draw_links, summary
+    from experiments.curve.page import publish, recommend_routing
+    from experiments.curve.point import FUNCTION, node_bandwidth, sources
+    from experiments.kit.results import computing_s, read_tables
     from netcosim.report.page import Section
     from netcosim.report.policies import print_table
     from netcosim.report.recommendation import listed, print_answer
 
     # what they import takes a while and must not come before a word on compiling
     from netcosim.runs.frames import frames_of
-    from netcosim.study.results import computing_s, read_tables
     from netsim.analysis.bounds import bounds_of
 
     points = config.points()
@@ -167,8 +167,8 @@ def _computed_in_rounds(
     points: list[dict[str, Any]], out: Path, args: argparse.Namespace
 ) -> tuple[tuple[SweepSummary, Tables] | None, int]:
     """Compute the points, to which ``--adaptive`` adds in rounds; also return how many were new."""
-    from netcosim.curve.adaptive import ROUNDS, refined
-    from netcosim.curve.point import FUNCTION
+    from experiments.curve.adaptive import ROUNDS, refined
+    from experiments.curve.point import FUNCTION
     from netcosim.runs.frames import frames_of
 
     done = _computed(FUNCTION, points, out, args)
@@ -186,14 +186,14 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     """Compute bus bandwidths over sizes, beside measured ones."""
     import pandas as pd
 
-    from netcosim.curve.bandwidth import compared, draw, format_rows, matching
-    from netcosim.curve.collective import FUNCTION, points
-    from netcosim.curve.measured import COLUMNS, read_measured
-    from netcosim.curve.page import publish, recommend_algorithm
+    from experiments.curve.bandwidth import compared, draw, format_rows, matching
+    from experiments.curve.collective import FUNCTION, points
+    from experiments.curve.page import publish, recommend_algorithm
+    from experiments.kit.results import computing_s
+    from netcosim.match.measured import COLUMNS, read_measured
     from netcosim.report.page import Section
     from netcosim.report.recommendation import listed, print_answer
     from netcosim.runs.frames import frames_of
-    from netcosim.study.results import computing_s
 
     gpus = config.collective.gpus or topology.n_nodes
     read = [matching(read_measured(file), args.collective, gpus) for file in args.measured]
@@ -239,7 +239,8 @@ def _planned(
 def _computed(
     function: str, points: list[dict[str, Any]], out: Path, args: argparse.Namespace
 ) -> tuple[SweepSummary, Tables] | None:
-    from netcosim.study.points import compute_points, failure_lines
+    from experiments.kit.results import compute_points
+    from netcosim.runs.sweep import failure_lines
 
     done = compute_points(
         function,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from netcosim.curve.output import CURVE
-from netcosim.curve.point import ALONE, STEADY
+from experiments.curve.output import CURVE
+from experiments.curve.point import ALONE, STEADY
 
 FIRST_LOADS = (0.1, 0.4, 0.7, 1.0)
 ROUNDS = 4

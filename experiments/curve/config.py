@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from experiments.kit.open_loop import DESTINATIONS, PROCESSES
 from netcosim.config.config import Config
 from netcosim.config.content import file_keys, plugins_of, validated_sections
 from netcosim.config.errors import ConfigError
@@ -31,7 +32,6 @@ from netsim.plugins import installed_plugins, used_by, using
 from netsim.routing.registry import routings_for
 from patterns.collectives.library import ALGORITHMS, CHUNK_BYTES
 from patterns.collectives.links import LINKS, NONE
-from patterns.open_loop import DESTINATIONS, PROCESSES
 
 MATRIX = "matrix"
 TRAFFICS = (*DESTINATIONS, MATRIX)

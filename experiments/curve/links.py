@@ -1,6 +1,6 @@
 """Fit the constants of `patterns.collectives.links` to rows of nccl-tests, and compare with all.
 
-    NETCOSIM_SHARED=../shared python experiments/ai_clusters/links.py
+    NETCOSIM_SHARED=../shared python experiments/curve/links.py
 
 writes tables/links.csv, or prints the constants that the rows give with --fit.
 
@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from experiments.curve.collective import collective_point, points
+from experiments.curve.config import curve_from
 from netcosim.config.machine import build_machine
-from netcosim.curve.collective import collective_point, points
-from netcosim.curve.config import curve_from
-from netcosim.curve.measured import read_measured
+from netcosim.match.measured import read_measured
 from patterns.collectives.links import LINKS, LinkClass, Protocol
 
 STUDY = Path(__file__).parent

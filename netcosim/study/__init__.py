@@ -1,1 +1,0 @@
-"""What studies share: config, points, parts, results file, page and exported files."""

@@ -123,7 +123,7 @@ def _shown(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _CsvTable:
     """The cells of a table, line by line."""
 
     path: str | Path
@@ -209,7 +209,7 @@ def _bounds(column: str, values: NDArray[np.float64]) -> list[tuple[NDArray[np.b
     return checks
 
 
-def _read_table(path: str | Path) -> _Table:
+def _read_table(path: str | Path) -> _CsvTable:
     """Return all cells of a file; its header is one that this format has."""
     lines, comments, start_unix_s = read_lines(path), 0, None
     dropped: dict[str, int] = {}
@@ -244,10 +244,10 @@ def _read_table(path: str | Path) -> _Table:
         found_rows.append(cells)
     columns = list(zip(*found_rows, strict=True))
     at = {c: k for k, c in enumerate(header)}
-    return _Table(path, at, numbers, columns, start_unix_s, dropped, tuple(notes))
+    return _CsvTable(path, at, numbers, columns, start_unix_s, dropped, tuple(notes))
 
 
-def _details(table: _Table, number: dict[str, NDArray[np.float64]]) -> JobDetails:
+def _details(table: _CsvTable, number: dict[str, NDArray[np.float64]]) -> JobDetails:
     """Return the optional columns, in the order of the file."""
     found: dict[str, Any] = {c: number[c] for c in NUMBERS if c in number}
     for column in WORDS:

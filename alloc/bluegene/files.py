@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated
 
-from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
+from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, MidplanePartition
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.parameters import Example, NamesFile
@@ -107,7 +107,7 @@ def read_machine(
         if wires is not None and name not in wiring:
             raise NetcosimError(f"{wires}: no wires for partition {name}")
         numbers = tuple(sorted(place[m] for m in midplanes))
-        found.append(Partition(name, numbers, shape, wiring.get(name, frozenset())))
+        found.append(MidplanePartition(name, numbers, shape, wiring.get(name, frozenset())))
     return BlueGene(
         Path(menu).stem,
         (len(midplane_names),) if dims is None else dims,

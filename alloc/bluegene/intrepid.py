@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import combinations, pairwise, permutations
 
-from alloc.bluegene.machine import NOT_IN_2009, BlueGene, Partition
+from alloc.bluegene.machine import NOT_IN_2009, BlueGene, MidplanePartition
 from netsim.errors import NetcosimError
 
 DIMS = (5, 4, 4)
@@ -147,10 +147,10 @@ def intrepid(*, later_entries: bool = False) -> BlueGene:
     names = midplane_numbers()
     place = {name: i for i, name in enumerate(names)}
 
-    def entry(name: str, midplanes: list[str], shape: tuple[int, ...]) -> Partition:
+    def entry(name: str, midplanes: list[str], shape: tuple[int, ...]) -> MidplanePartition:
         mesh = name.startswith("MESH")
         wires = partition_wires(set(midplanes), mesh=mesh)
-        return Partition(name, tuple(sorted(place[m] for m in midplanes)), shape, wires)
+        return MidplanePartition(name, tuple(sorted(place[m] for m in midplanes)), shape, wires)
 
     found = [entry(f"ANL-{m}-512", [m], (1, 1, 1)) for m in names]
     found += [entry(f"MESH-{m}-512", [m], (1, 1, 1)) for m in ("R33-M0", "R40-M0")]

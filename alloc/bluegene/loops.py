@@ -16,7 +16,7 @@ import numpy as np
 
 from alloc.bluegene.intrepid import DIMS as INTREPID
 from alloc.bluegene.intrepid import intrepid
-from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
+from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, MidplanePartition
 from alloc.bluegene.menus import MIRA, Geometry, partition_menu
 from alloc.torus.geometry import balanced
 from netsim.errors import NetcosimError
@@ -92,7 +92,7 @@ def loop_machine(
                 nodes = box.size * midplane_nodes
                 at, shape = ".".join(map(str, corner)), "x".join(map(str, extents))
                 partitions.append(
-                    Partition(
+                    MidplanePartition(
                         f"BOX-{nodes:06d}-{shape}-at-{at}",
                         tuple(int(m) for m in np.sort(box.ravel())),
                         extents,

@@ -30,7 +30,7 @@ _LEFT_OUT = ("machine.parameters", "machine.routing_parameters")
 
 
 @dataclass(frozen=True)
-class Key:
+class DescribedKey:
     """A key of a config."""
 
     path: str
@@ -70,7 +70,7 @@ class Key:
         return f"default {self.default}" if self.default else "may be left out"
 
 
-def config_keys() -> dict[str, Key]:
+def config_keys() -> dict[str, DescribedKey]:
     """Return every key by its dotted name, in the order of the sections."""
     from pydantic.json_schema import GenerateJsonSchema
 
@@ -84,7 +84,7 @@ def config_keys() -> dict[str, Key]:
         def sort(self, value: Schema, parent_key: str | None = None) -> Schema:
             return value
 
-    found: list[Key] = []
+    found: list[DescribedKey] = []
     for model, where in (
         (config_class(), ""),
         (MachineNames, "machine."),
@@ -97,7 +97,7 @@ def config_keys() -> dict[str, Key]:
     return {key.path: key for section in sections for key in found if key.section == section}
 
 
-def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[Key]:
+def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[DescribedKey]:
     for name, field in section["properties"].items():
         path = f"{where}{short_name(name)}"
         inner = _section_of(field, sections)
@@ -107,7 +107,7 @@ def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[Key]:
             yield from _keys_of(inner, f"{path}.", sections)
             continue
         unit, needed = quantity_of(name), name in section.get("required", ())
-        yield Key(
+        yield DescribedKey(
             path,
             field.get("description", ""),
             _allowed(field, unit),
@@ -274,7 +274,7 @@ def _parameters(where: str) -> Iterator[tuple[str, Parameter]]:
             yield from ((f"pattern {name}", p) for p in pattern.parameters.values())
 
 
-def _key_lines(key: Key) -> Lines:
+def _key_lines(key: DescribedKey) -> Lines:
     return [
         f"{key.path} (config)",
         f"  {key.description}",
@@ -314,7 +314,7 @@ def config_page() -> Lines:
     return lines
 
 
-def _row(key: Key) -> str:
+def _row(key: DescribedKey) -> str:
     default = f"`{key.default}`" if key.default not in ("", "needed") else key.default
     cells = (f"`{key.name}`", key.description, key.allowed, default, f"`{key.example}`")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 
 from netsim.routing.base import Hop, View
 from netsim.routing.choosing import one_of
-from netsim.routing.dragonfly_reference import NOT_CHOSEN, Reference, Ugal, copy_bits
+from netsim.routing.dragonfly_reference import NOT_CHOSEN, DragonflyReference, Ugal, copy_bits
 from netsim.routing.make_tables import ejection
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topology import Topology
@@ -48,7 +48,7 @@ def _lightest(choices: Sequence[Hop], weights: Sequence[int], key: int, i: int) 
     return one_of(equals, key, i)
 
 
-class MerlinUgal(Reference):
+class MerlinUgal(DragonflyReference):
     """`choices` and `choose` of "merlin-ugal"."""
 
     def __init__(self, topology: Topology, shape: DragonflyShape, ugal: Ugal) -> None:

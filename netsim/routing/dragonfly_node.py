@@ -23,7 +23,7 @@ from itertools import product
 import numpy as np
 
 from netsim.routing.base import Hop, View
-from netsim.routing.dragonfly_reference import Reference
+from netsim.routing.dragonfly_reference import DragonflyReference
 from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection
 
@@ -32,7 +32,7 @@ PLACES = ("leaves", "arrived", "turned", "entered")
 LEAVES, ARRIVED, TURNED, ENTERED = range(len(PLACES))
 
 
-class ByNode(Reference):
+class ByNode(DragonflyReference):
     """`choices` and `choose` of "valiant" and "ugal-l" through a drawn node."""
 
     inside_too = False

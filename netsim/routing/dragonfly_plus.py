@@ -82,7 +82,7 @@ def _tables(
     return make_tables(topology, code, n_vcs, params, links, spines, own)
 
 
-class _Reference:
+class _PlusReference:
     """The routing in plain Python, only from the shape's arithmetic."""
 
     def __init__(self, topology: Topology, shape: DragonflyPlusShape, name: str, bias: int) -> None:
@@ -218,7 +218,7 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
     shape = topology.shape
     assert isinstance(shape, DragonflyPlusShape)
     n_vcs = 1 if name == "minimal" or shape.g <= 2 else 2
-    reference = _Reference(topology, shape, name, bias_ps)
+    reference = _PlusReference(topology, shape, name, bias_ps)
     return Routing(
         name=name,
         topology=topology,

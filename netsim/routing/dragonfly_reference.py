@@ -130,7 +130,7 @@ def judges_inside(topology: Topology, shape: DragonflyShape, name: str) -> bool:
     return name in ("ugal-l", "ugal-g", "par") and narrow
 
 
-class Reference:
+class DragonflyReference:
     """`choices` and `choose` of one dragonfly routing."""
 
     inside_too = True

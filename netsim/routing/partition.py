@@ -55,7 +55,7 @@ _Written = Callable[[Sequence[int], NDArray[np.int64]], ArrayLike]
 """Return the table entries for a list of open ports and the digits of the destination nodes."""
 
 
-class _Reference(UpDown):
+class _PartitionReference(UpDown):
     """The routing in plain Python: digits and what two switches have in common."""
 
     def __init__(self, topology: Topology, parts: list[PartitionShape], rule: str) -> None:
@@ -132,7 +132,7 @@ def partition_routing(
         _fill(part, s, at_leaf, at_l2, written)
     return up_down_routing(
         "partition" if static else f"partition {rule}",
-        _Reference(topology, parts, STATIC if static else rule),
+        _PartitionReference(topology, parts, STATIC if static else rule),
         kernels.PARTITION if static else CODES[rule],
         (at_leaf, at_l2, lists.table()),
         row=s.n_nodes,

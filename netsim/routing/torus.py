@@ -46,7 +46,7 @@ CODES = {
 }
 
 
-class _Reference:
+class _TorusReference:
     """The routing in plain Python."""
 
     def __init__(self, topology: Topology, shape: TorusShape, adaptive: bool, drawn: bool) -> None:
@@ -106,7 +106,7 @@ def torus_routing(topology: Topology, name: str, drawn: bool = False) -> Routing
     rings = [s.is_ring(d) for d in range(len(s.dims))]
     adaptive = name == "minimal-adaptive"
     coords = s.all_coords()
-    reference = _Reference(topology, s, adaptive, drawn)
+    reference = _TorusReference(topology, s, adaptive, drawn)
     n_vcs = reference.n_escape + adaptive
     return Routing(
         name=name,

@@ -36,7 +36,7 @@ MAX_WEIGHT = 1 << 30
 _ENTRY_BYTES = 600
 
 
-class _Table:
+class _PathTable:
     """Validated paths, as lists of (link, weight)."""
 
     def __init__(self, topology: Topology, name: str, paths: Paths) -> None:
@@ -199,7 +199,7 @@ def table_routing(
     >>> routing.n_vcs, routing.adaptive
     (1, False)
     """
-    table = _Table(topology, name, paths)
+    table = _PathTable(topology, name, paths)
     longest, ring = table.longest(), table.ring()
     n_vcs = channels if channels is not None else (longest if ring else 1)
     if n_vcs < (longest if ring else 1):
@@ -212,7 +212,7 @@ def table_routing(
     return _routing(table, name, n_vcs, step, longest)
 
 
-def _routing(table: _Table, name: str, n_vcs: int, step: int, longest: int) -> Routing:
+def _routing(table: _PathTable, name: str, n_vcs: int, step: int, longest: int) -> Routing:
     topology = table.topology
     n = topology.n_routers
     lists, place = [0], np.zeros((n, n), dtype=np.int32)

@@ -97,7 +97,7 @@ def read_sacct(
         found.notes.append(f"{n_above:,} lines above the header are not read")
     head = next(lines, "")
     header = ("", list(sacct_json.COLUMNS)) if is_json else _header(path, head)
-    table = _Table(path, header, LogClock(timezone), submitted == "eligible")
+    table = _SacctTable(path, header, LogClock(timezone), submitted == "eligible")
     if unknown := sorted(set(table.columns) - MEANINGS["sacct"].names):
         found.notes.append(f"columns that are not known and not read: {', '.join(unknown)}")
     parts: dict[str, list[LoggedJob]] = {}
@@ -189,7 +189,7 @@ def _header(path: str | Path, line: str) -> tuple[str, list[str]]:
     return separator, columns
 
 
-class _Table:
+class _SacctTable:
     """Turns lines into jobs."""
 
     def __init__(

@@ -31,7 +31,7 @@ def _wires(
     dims: Sequence[int], corner: Sequence[int], extents: Sequence[int], wrap: Sequence[bool]
 ) -> frozenset[str]:
     """Return the cables "axis:line:place" of a box."""
-    found = set()
+    wires = set()
     spans = [range(c, c + e) for c, e in zip(corner, extents, strict=True)]
     for axis, (length, extent) in enumerate(zip(dims, extents, strict=True)):
         if extent < 2:
@@ -39,8 +39,8 @@ def _wires(
         places = range(length) if wrap[axis] else range(corner[axis], corner[axis] + extent - 1)
         for line in product(*(span for i, span in enumerate(spans) if i != axis)):
             where = ".".join(map(str, line))
-            found |= {f"{axis}:{where}:{place}" for place in places}
-    return frozenset(found)
+            wires |= {f"{axis}:{where}:{place}" for place in places}
+    return frozenset(wires)
 
 
 def loop_machine(

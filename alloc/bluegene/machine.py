@@ -92,10 +92,10 @@ class BlueGene:
 
     def occupancy(self) -> Mask:
         """Return which midplanes each partition has, (partitions, midplanes)."""
-        found = np.zeros((len(self.partitions), self.n_midplanes), dtype=np.bool_)
+        occupied = np.zeros((len(self.partitions), self.n_midplanes), dtype=np.bool_)
         for i, partition in enumerate(self.partitions):
-            found[i, list(partition.midplanes)] = True
-        return found
+            occupied[i, list(partition.midplanes)] = True
+        return occupied
 
     def wire_conflicts(self) -> Mask:
         """Return which partitions share a wire, (partitions, partitions); True on the diagonal."""

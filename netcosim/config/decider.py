@@ -66,10 +66,10 @@ class DeciderProgram(BaseModel):
 def _words(command: object, named: Callable[[str], Any], folder: Path = Path()) -> list[Any]:
     """Return the words of a command, with what ``named`` makes of those that are files."""
     try:
-        found = shlex.split(command) if isinstance(command, str) else command
+        parts = shlex.split(command) if isinstance(command, str) else command
     except ValueError as error:
         raise NetcosimError(f"command {command!r}: {error}") from None
-    words = found if isinstance(found, list | tuple) else ()
+    words = parts if isinstance(parts, list | tuple) else ()
     if not words or not all(isinstance(word, str) or is_input(word) for word in words):
         raise NetcosimError(f"command {command!r}; must be a text or a list of texts")
 
@@ -90,14 +90,14 @@ def _read(value: Any) -> Any:
     if is_input(value) and "name" in value:
         return value
     if isinstance(value, Mapping) and "command" in value:
-        found = {**value, "command": _words(value["command"], _pinned)}
-        if "time_limit" in found:
+        content = {**value, "command": _words(value["command"], _pinned)}
+        if "time_limit" in content:
             try:
-                found["time_limit_s"] = parse_quantity(found.pop("time_limit"), "time")
+                content["time_limit_s"] = parse_quantity(content.pop("time_limit"), "time")
             except NetcosimError as error:
                 raise ConfigError("queue.decider.time_limit", None, str(error)) from None
         try:
-            return validated(DeciderProgram, found)
+            return validated(DeciderProgram, content)
         except ConfigError as error:
             key = f"queue.decider.{short_name(error.key)}"
             raise ConfigError(key, error.value, error.message) from None

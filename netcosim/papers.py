@@ -23,13 +23,13 @@ class PaperEntry(NamedTuple):
 
 def _papers() -> dict[str, PaperEntry]:
     """Return the entries by name, in the order of their names."""
-    found = sorted(path.parent for path in _FOLDER.glob("*/paper.py"))
+    folders = sorted(path.parent for path in _FOLDER.glob("*/paper.py"))
     return {
         folder.name.replace("_", "-"): PaperEntry(
             ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "",
             f"experiments.{folder.name}.paper",
         )
-        for folder in found
+        for folder in folders
     }
 
 

@@ -242,17 +242,17 @@ def nodes_named(topology: Topology, names: Sequence[str]) -> LongArray:
     from netsim.hostlist import places_of
 
     known = topology.node_names or tuple(map(str, range(topology.n_nodes)))
-    found = places_of(names, known)
+    numbers = places_of(names, known)
     if not topology.node_names:  # a dot in a number begins no domain
-        found = np.where(["." in name for name in names], -1, found)
-    missing = list(dict.fromkeys(names[i] for i in np.flatnonzero(found < 0).tolist()))
+        numbers = np.where(["." in name for name in names], -1, numbers)
+    missing = list(dict.fromkeys(names[i] for i in np.flatnonzero(numbers < 0).tolist()))
     if missing:
         more = f" (and {len(missing) - 1:,} more)" if len(missing) > 1 else ""
         raise NetcosimError(
             f"{topology.name}: no node {missing[0]!r}{more}; its {topology.n_nodes:,} nodes are "
             f"{known[0]} ... {known[-1]}"
         )
-    return found
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -224,8 +224,10 @@ class Traffic:
         """Return each group's class among the priorities, 0 the highest, and their number."""
         if self.group_priority is None:
             return np.zeros(self.n_groups, dtype=np.int64), 1
-        found, place = np.unique(self.group_priority, return_inverse=True)
-        return np.asarray(len(found) - 1 - place.ravel(), dtype=np.int64), max(1, len(found))
+        priorities, place = np.unique(self.group_priority, return_inverse=True)
+        return np.asarray(len(priorities) - 1 - place.ravel(), dtype=np.int64), max(
+            1, len(priorities)
+        )
 
 
 PRIORITIES = 8

@@ -21,7 +21,7 @@ from queuesim.estimates import EstimateModel, Estimates
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
 from queuesim.registry import find_backfill, find_order
-from queuesim.run import Labels, Run
+from queuesim.run import Run, RunLabels
 from queuesim.runtime import AsLogged, RunTimeModel, RunTimes
 from queuesim.site.rules import Rules
 from queuesim.waiting import WaitingQueue
@@ -80,7 +80,7 @@ class QueueSetup:
     ----------
     chosen : Order
         In which the jobs wait.
-    labels : Labels
+    labels : RunLabels
     run_times : RunTimes
     known_s : Estimates or None
         Run times passed to the policy; None for the requested ones.
@@ -170,7 +170,7 @@ class QueueSetup:
 
             self._method = node_set_method(named)
             self.chosen = rules.ordered(self.chosen, self._access)
-        self.labels = Labels(self.chosen.name, named, self.window, self.overrun, model.label)
+        self.labels = RunLabels(self.chosen.name, named, self.window, self.overrun, model.label)
         self.run_times = given_by(model, model.prepare(workload, policy, self.rng), RunTimes)
 
     @property
@@ -214,12 +214,12 @@ class QueueSetup:
         )
         if rules.plain:
             return kind(*parts)
-        from queuesim.site.dependencies import Dependencies
+        from queuesim.site.dependencies import DependencyRule
         from queuesim.site.interruptions import Interruptions
         from queuesim.site.ruled_run import RuledRun
 
         run = RuledRun(*parts)
-        waits = Dependencies(self.workload) if rules.has_dependencies else None
+        waits = DependencyRule(self.workload) if rules.has_dependencies else None
         if waits is not None and not waits.n_jobs:
             line = f'queue.dependencies = "keep": no job of {self.workload.name} waits for another'
             warn_of_model(line)

@@ -30,7 +30,7 @@ from workloads.job import Workload
 SimProcess = Generator[Any, Any, None]
 
 
-class Labels(NamedTuple):
+class RunLabels(NamedTuple):
     """The settings of a run, as recorded in its result."""
 
     order: str
@@ -68,7 +68,7 @@ class Run:
         machine: Machine,
         order: Order,
         method: Callable[[Machine, WaitingQueue, int | None, Start], Backfill],
-        labels: Labels,
+        labels: RunLabels,
         grace_s: float | None,
         run_times: RunTimes,
         keep_placements: bool,

@@ -14,7 +14,7 @@ from alloc.registry import POLICIES, make_policy, policies_for
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.dragonfly_plus import dragonfly_plus
 from netsim.topologies.fattree import fat_tree, xgft
-from netsim.topologies.gpu_cluster import Fabric, gpu_cluster
+from netsim.topologies.gpu_cluster import GpuFabric, gpu_cluster
 from netsim.topologies.registry import FAMILIES, small_machine
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
@@ -28,7 +28,7 @@ MACHINES: dict[str, Topology] = {
     "fattree-2": fat_tree(6, levels=2),
     "torus": torus((4, 3, 2)),
     "mesh": torus((5, 4), wrap=(True, False), concentration=2),
-    "gpus": gpu_cluster(10, gpus_per_node=4, fabric=Fabric(nodes_per_leaf=2, nodes_per_pod=4)),
+    "gpus": gpu_cluster(10, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=2, nodes_per_pod=4)),
 }
 # a small machine of each family that has policies of its own and none above
 MACHINES |= {

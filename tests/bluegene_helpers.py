@@ -8,24 +8,24 @@ import numpy as np
 
 from alloc.bluegene.cobalt import Cobalt
 from alloc.bluegene.intrepid import intrepid, partition_wires
-from alloc.bluegene.machine import BlueGene, Partition
+from alloc.bluegene.machine import BlueGene, MidplanePartition
 from alloc.policy import Placement, Request
 
 NAMES = intrepid().midplane_names
 PLACE = {name: i for i, name in enumerate(NAMES)}
 
 
-def part(name: str, *midplanes: str) -> Partition:
+def part(name: str, *midplanes: str) -> MidplanePartition:
     """A partition of Intrepid with its wires."""
     where = tuple(sorted(PLACE[m] for m in midplanes))
-    return Partition(name, where, (len(where),), partition_wires(set(midplanes)))
+    return MidplanePartition(name, where, (len(where),), partition_wires(set(midplanes)))
 
 
 def rack(number: int) -> tuple[str, str]:
     return f"R0{number}-M0", f"R0{number}-M1"
 
 
-def intrepid_with(partitions: Sequence[Partition]) -> BlueGene:
+def intrepid_with(partitions: Sequence[MidplanePartition]) -> BlueGene:
     menu = tuple(sorted(partitions, key=lambda p: p.name))
     return BlueGene("part of intrepid", (5, 4, 4), NAMES, menu)
 
@@ -41,7 +41,7 @@ def four_midplanes() -> BlueGene:
         "CD": (2, 3),
         "D": (3,),
     }
-    parts = tuple(Partition(n, m, (len(m),), frozenset()) for n, m in sorted(menu.items()))
+    parts = tuple(MidplanePartition(n, m, (len(m),), frozenset()) for n, m in sorted(menu.items()))
     return BlueGene("four", (4,), ("a", "b", "c", "d"), parts, midplane_nodes=1)
 
 

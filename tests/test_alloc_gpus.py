@@ -16,17 +16,17 @@ from alloc.policy import Policy, Request
 from alloc.registry import POLICIES, make_policy
 from netsim.errors import NetcosimError
 from netsim.hierarchy import hierarchy_of
-from netsim.topologies.gpu_cluster import Fabric, ScaleUp, gpu_cluster
+from netsim.topologies.gpu_cluster import GpuFabric, ScaleUp, gpu_cluster
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
 HISTORIES = [100, pytest.param(10_000, marks=pytest.mark.full)]
 EVENTS = 12
 
-GPUS = gpu_cluster(16, gpus_per_node=2, fabric=Fabric(nodes_per_leaf=2, nodes_per_pod=8))
+GPUS = gpu_cluster(16, gpus_per_node=2, fabric=GpuFabric(nodes_per_leaf=2, nodes_per_pod=8))
 """2 pods of 4 segments of 2 nodes of 2 GPUs."""
 RACKS = gpu_cluster(
-    12, gpus_per_node=2, scale_up=ScaleUp(scale_up_domain=6), fabric=Fabric(nodes_per_leaf=6)
+    12, gpus_per_node=2, scale_up=ScaleUp(scale_up_domain=6), fabric=GpuFabric(nodes_per_leaf=6)
 )
 """4 scale-up domains of 3 nodes of 2 GPUs."""
 ROWS = hierarchy_of(GPUS).domain.tolist()
@@ -85,7 +85,7 @@ def test_hived_takes_the_container_whose_rest_splits_no_entire_cell() -> None:
     Pod 0 has fewer free GPUs, 16 of 18, but would split its second segment. In pod 1 there is
     segment 3, a node and 3 GPUs of segment 4, and 3 GPUs of segment 5.
     """
-    machine = gpu_cluster(12, gpus_per_node=4, fabric=Fabric(nodes_per_leaf=2, nodes_per_pod=6))
+    machine = gpu_cluster(12, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=2, nodes_per_pod=6))
     policy = policy_of(machine, "hived")
     policy.take(1, np.array([*range(16, 24), *range(39, 45)]))  # type: ignore[attr-defined]
     placement = policy.allocate(Request(2, 12))
@@ -136,7 +136,7 @@ ON_SERVERS = sorted(name for name, p in POLICIES.items() if not p.families and n
 def test_any_policy_keeps_small_jobs_to_a_server_and_gives_large_ones_entire_servers(
     name: str,
 ) -> None:
-    wide = gpu_cluster(12, gpus_per_node=4, fabric=Fabric(nodes_per_leaf=3, nodes_per_pod=6))
+    wide = gpu_cluster(12, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=3, nodes_per_pod=6))
     policy = policy_of(wide, name)
     placed = 0
     for free, size, nodes in placements(policy, 30, 4):
@@ -177,7 +177,7 @@ def test_a_job_of_a_part_of_a_server_waits_for_one_and_fills_gaps_first() -> Non
 
 def test_levels_of_switches_hold_servers() -> None:
     """Slurm's leaf is a leaf switch on a GPU cluster, not the server."""
-    cluster = gpu_cluster(8, gpus_per_node=4, fabric=Fabric(nodes_per_leaf=2, nodes_per_pod=4))
+    cluster = gpu_cluster(8, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=2, nodes_per_pod=4))
     policy = policy_of(cluster, "slurm-tree")
     assert policy.hierarchy.levels == ("machine", "pod", "segment")  # type: ignore[attr-defined]
     one = policy.allocate(Request(1, 4))

@@ -16,7 +16,7 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.parameters import call
 from netsim.routing.registry import make_routing
-from netsim.topologies.gpu_cluster import Fabric, gpu_cluster
+from netsim.topologies.gpu_cluster import GpuFabric, gpu_cluster
 from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.registry import make_pattern
@@ -101,7 +101,7 @@ def test_scale_up_and_nic_messages_of_a_gpu_do_not_delay_each_other(planes):
 
 
 def test_each_rail_of_a_rail_fabric_has_an_all_to_all_at_the_rate_of_the_nics():
-    t = gpu_cluster(nodes=8, gpus_per_node=4, fabric=Fabric(nodes_per_leaf=4))
+    t = gpu_cluster(nodes=8, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=4))
     n, size = 8, 1 << 20
     rails = [np.arange(8) * 4 + rail for rail in range(4)]
     program = make_pattern("all-to-all", n, size, 1, np.random.default_rng(0))
@@ -153,7 +153,7 @@ def test_gpus_that_share_a_nic_have_their_part_and_planes_theirs():
 def test_oversubscription_divides_the_up_links():
     t = gpu_cluster(
         nodes=32,
-        fabric=Fabric(
+        fabric=GpuFabric(
             nodes_per_leaf=8, nodes_per_pod=16, oversubscription=2, core_oversubscription=4
         ),
     )

@@ -15,7 +15,7 @@ from netsim.layout import layout_of
 from netsim.routing.registry import make_routing
 from netsim.topologies.cables import cables
 from netsim.topologies.family import EqualLinks
-from netsim.topologies.gpu_cluster import Fabric, gpu_cluster
+from netsim.topologies.gpu_cluster import GpuFabric, gpu_cluster
 from netsim.topologies.topology_conf import Uplinks, topology_conf
 from netsim.topology import Topology
 from queuesim.observables.locality import locality
@@ -55,7 +55,7 @@ def test_a_tree_of_servers_is_a_leaf_spine_cluster_of_gpus(tmp_path: Path) -> No
         up=Uplinks(taper=0.25),
         links=EqualLinks(node_bandwidth_Bps=NIC, link_bandwidth_Bps=NIC),
     )
-    other = gpu_cluster(8, fabric=Fabric(fabric="leaf", nodes_per_leaf=4, oversubscription=4.0))
+    other = gpu_cluster(8, fabric=GpuFabric(fabric="leaf", nodes_per_leaf=4, oversubscription=4.0))
     assert made.n_nodes == other.n_nodes == 64
     assert made.rails == other.rails == 2
     assert made.node_names[:2] == ("n1:0", "n1:1")
@@ -102,7 +102,7 @@ def test_blocks_of_servers_count_gpus(tmp_path: Path) -> None:
 
 
 def test_locality_counts_switches_and_not_servers() -> None:
-    machine = gpu_cluster(4, gpus_per_node=2, fabric=Fabric(nodes_per_leaf=2))
+    machine = gpu_cluster(4, gpus_per_node=2, fabric=GpuFabric(nodes_per_leaf=2))
     policy = make_policy(machine, "baseline", np.random.default_rng(1))
     jobs = bare_jobs(
         "two",

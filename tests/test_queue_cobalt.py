@@ -12,7 +12,7 @@ from selection import examples
 
 from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
 from alloc.bluegene.loops import blue_gene
-from alloc.bluegene.machine import BlueGene, Partition
+from alloc.bluegene.machine import BlueGene, MidplanePartition
 from netsim.errors import NetcosimError
 from queuesim.bluegene.backfill import CobaltBackfill
 from queuesim.estimates import Actual, EstimateModel
@@ -103,7 +103,7 @@ def test_free_times() -> None:
 
 def test_an_idle_partition_that_holds_nobody_up_has_no_window() -> None:
     """Two midplanes without a partition of both: B is free now, whatever runs on A."""
-    parts = tuple(Partition(name, (k,), (1,), frozenset()) for k, name in enumerate("AB"))
+    parts = tuple(MidplanePartition(name, (k,), (1,), frozenset()) for k, name in enumerate("AB"))
     apart = BlueGene("two", (2,), ("a", "b"), parts, 1)
     machine = Machine(make_workload([0], [1000], [1]), on(apart))
     queue = make_queue(find_order("fcfs"), make_workload([0], [1000], [1]), 2)
@@ -127,7 +127,7 @@ def test_a_job_starts_where_the_window_is_long_enough() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ["fcfs", "wfp"])
 def test_one_partition_is_lindleys_recursion(kind: type[Cobalt], order: str) -> None:
-    only = BlueGene("one", (1,), ("a",), (Partition("A", (0,), (1,), frozenset()),), 1)
+    only = BlueGene("one", (1,), ("a",), (MidplanePartition("A", (0,), (1,), frozenset()),), 1)
     rng = np.random.default_rng(3)
     gaps, run = rng.integers(1, 15, 40), rng.integers(1, 12, 40)
     submit = np.cumsum(gaps)

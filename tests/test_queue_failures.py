@@ -9,7 +9,7 @@ from queue_helpers import Mask
 
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
-from netsim.topologies.gpu_cluster import Fabric, Nics, gpu_cluster
+from netsim.topologies.gpu_cluster import GpuFabric, Nics, gpu_cluster
 from netsim.topologies.registry import make_topology
 from queuesim.metrics import interruption_totals, wait_s
 from queuesim.parameters import Failures
@@ -71,7 +71,9 @@ def test_a_leaf_of_gpus_fails_with_all_its_servers() -> None:
     """Also a server with its GPUs, and a link with one; a leaf of a rail has a GPU a server."""
     units = {"leaf": 8, "node": 4, "link": 1}
     for fabric, per_leaf in (("leaf", 8), ("rail", 2)):
-        topology = gpu_cluster(8, gpus_per_node=4, fabric=Fabric(nodes_per_leaf=2, fabric=fabric))
+        topology = gpu_cluster(
+            8, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=2, fabric=fabric)
+        )
         for part, n_gpus in (units | {"leaf": per_leaf}).items():
             failures = Failures(**{f"per_{part}_day": 1.0})
             drawn = draw_failures(failures, topology, np.random.default_rng(1))
@@ -85,7 +87,9 @@ def test_a_leaf_of_gpus_fails_with_all_its_servers() -> None:
 
 @pytest.mark.parametrize("part", ["leaf", "link"])
 def test_a_node_with_several_links_keeps_the_others(part: str) -> None:
-    topology = gpu_cluster(8, gpus_per_node=4, nics=Nics(planes=2), fabric=Fabric(nodes_per_leaf=2))
+    topology = gpu_cluster(
+        8, gpus_per_node=4, nics=Nics(planes=2), fabric=GpuFabric(nodes_per_leaf=2)
+    )
     failures = Failures(**{f"per_{part}_day": 1.0})
     with pytest.raises(NetcosimError, match=f"per_{part}_day: nodes of .* have 2 links, and keep"):
         next(draw_failures(failures, topology, np.random.default_rng(1)))
@@ -136,7 +140,7 @@ def test_failures_of_servers_leaves_and_links_by_hand() -> None:
 
     So one every 5,400 s, of a server below 0.25, of a leaf below 0.75, else of a link.
     """
-    topology = gpu_cluster(4, gpus_per_node=2, fabric=Fabric(nodes_per_leaf=2, fabric="leaf"))
+    topology = gpu_cluster(4, gpus_per_node=2, fabric=GpuFabric(nodes_per_leaf=2, fabric="leaf"))
     failures = Failures(per_node_day=1.0, per_leaf_day=4.0, per_link_day=0.5, repair_s=100.0)
     rng = Given(0.249, 0.25, 0.749, 0.75)
     drawn = draw_failures(failures, topology, rng)  # type: ignore[arg-type]
@@ -363,7 +367,7 @@ def test_the_gpus_of_a_server_fail_together_beforehand_too() -> None:
 
     Of 11.5 and more one job in 100,000 would end.
     """
-    topology = gpu_cluster(8, gpus_per_node=4, fabric=Fabric(nodes_per_leaf=2))
+    topology = gpu_cluster(8, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=2))
     one = jobs([0], [1e5], [4])
     check_failures(Failures(9 * 86_400 / 1e5, repair_s=1.0), Checkpoints(), one, topology)
     with pytest.raises(NetcosimError, match="hardly ever end"):

@@ -31,7 +31,7 @@ from queuesim.parameters import Failures, Partition, PreemptionKeys
 from queuesim.queue import fitting, simulate_queue
 from queuesim.result import CUT, FAILED, NEVER_RUN
 from queuesim.site.checkpoints import Checkpoints
-from queuesim.site.dependencies import Dependencies
+from queuesim.site.dependencies import DependencyRule
 from queuesim.site.outages import Outage, read_outages
 from queuesim.site.partitions import node_mask
 from queuesim.site.rules import Rules
@@ -347,7 +347,7 @@ def test_circles_are_one_line() -> None:
         simulate(dependent(jobs, [1] * 5, [1] * 5), rules)
     assert str(told.value) == "test: circular dependency: job 2 for job 4 for job 3 for job 2"
     with pytest.raises(NetcosimError, match="circular dependency: job 1 for job 1"):
-        Dependencies(dependent([[("afterok", 1)]], [1], [1]))
+        DependencyRule(dependent([[("afterok", 1)]], [1], [1]))
 
 
 def test_what_partitions_do_not_take_is_told_or_counted() -> None:

@@ -13,7 +13,7 @@ from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import xgft
-from netsim.topologies.gpu_cluster import Fabric, Nics, gpu_cluster
+from netsim.topologies.gpu_cluster import GpuFabric, Nics, gpu_cluster
 from netsim.traffic import combine
 from patterns.registry import make_pattern
 
@@ -66,7 +66,7 @@ def test_a_flow_keeps_its_path_and_queue_pairs_have_paths_of_their_own():
 def test_one_hash_seed_on_both_tiers_polarises():
     """Leaves and spines of 8 up-links: each spine sends all flows to one core of its 8."""
     cluster = gpu_cluster(
-        nodes=16, gpus_per_node=8, fabric=Fabric(nodes_per_leaf=8, nodes_per_pod=8)
+        nodes=16, gpus_per_node=8, fabric=GpuFabric(nodes_per_leaf=8, nodes_per_pod=8)
     )
     src = np.arange(64)
     used = {}
@@ -83,7 +83,7 @@ def test_one_hash_seed_on_both_tiers_polarises():
 @pytest.mark.parametrize("queue_pairs", [1, 4])
 def test_packets_and_flows_take_the_same_links(queue_pairs):
     cluster = gpu_cluster(
-        nodes=8, gpus_per_node=4, nics=Nics(planes=2), fabric=Fabric(nodes_per_leaf=2)
+        nodes=8, gpus_per_node=4, nics=Nics(planes=2), fabric=GpuFabric(nodes_per_leaf=2)
     )
     routing = make_routing(cluster, "ecmp", {"queue_pairs": queue_pairs})
     program = make_pattern("all-to-all", 32, 4096 * 16, 1, np.random.default_rng(0))

@@ -17,12 +17,15 @@ from netsim.packet.model import PacketConfig
 from netsim.routing.pinned import EqualCostPaths, pinned_for, port_flows
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import xgft
-from netsim.topologies.gpu_cluster import Fabric, Nics, gpu_cluster
+from netsim.topologies.gpu_cluster import GpuFabric, Nics, gpu_cluster
 from netsim.traffic import combine
 from patterns.registry import make_pattern
 
 THREE_LEVELS = gpu_cluster(
-    nodes=8, gpus_per_node=2, nics=Nics(planes=2), fabric=Fabric(nodes_per_leaf=2, nodes_per_pod=4)
+    nodes=8,
+    gpus_per_node=2,
+    nics=Nics(planes=2),
+    fabric=GpuFabric(nodes_per_leaf=2, nodes_per_pod=4),
 )
 
 

@@ -18,7 +18,7 @@ from netsim.routing.base import Routing
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing
 from netsim.routing.shortest_path import router_distances
-from netsim.routing.weighted import Paths, _routing, _Table, table_routing
+from netsim.routing.weighted import Paths, _PathTable, _routing, table_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.graph import graph
@@ -134,7 +134,7 @@ def test_weights_are_shares_of_the_packets_and_of_the_flow(weights: tuple[int, i
 def test_rings_are_what_the_walk_over_all_paths_finds(t: Topology, seed: int) -> None:
     """On one channel there is a ring exactly where the slow proof finds one; never as built."""
     ways = downhill(t, np.random.default_rng(seed))
-    table = _Table(t, "mine", ways)
+    table = _PathTable(t, "mine", ways)
     on_one = _routing(table, "mine", 1, 0, table.longest())
     ring = table.ring()
     assert bool(ring) == (find_cycle(on_one) is not None)

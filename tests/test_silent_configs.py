@@ -20,7 +20,7 @@ from netcosim.config.errors import ConfigError
 from netcosim.config.reference import config_keys
 from netcosim.config.unread import unread_keys
 from netsim.errors import NetcosimError
-from netsim.topologies.gpu_cluster import Fabric, gpu_cluster, ignored_values
+from netsim.topologies.gpu_cluster import GpuFabric, gpu_cluster, ignored_values
 from queuesim.decide import Choice, Decider, DecisionPoint
 from queuesim.queue import simulate_queue
 from workloads.job import bare_jobs
@@ -84,7 +84,7 @@ def test_an_fft_that_does_not_compute_is_timed_by_bytes() -> None:
     [(1, 8, ""), (2, 4, ""), (4, 2, ""), (3, 3, "2.67"), (7, 2, "4"), (15, 1, "8")],
 )
 def test_oversubscription_in_whole_spines_is_stated(wanted: int, spines: int, reached: str) -> None:
-    topology = gpu_cluster(16, fabric=Fabric(nodes_per_leaf=8, oversubscription=wanted))
+    topology = gpu_cluster(16, fabric=GpuFabric(nodes_per_leaf=8, oversubscription=wanted))
     assert topology.shape.spines == spines
     words = f"{spines} whole spine{'s' * (spines > 1)}"
     notes = (f"oversubscription = {wanted} is {reached} with {words}",) if reached else ()
@@ -94,7 +94,7 @@ def test_oversubscription_in_whole_spines_is_stated(wanted: int, spines: int, re
 def test_cores_too_and_a_run_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     """16 leaves a pod over 6 cores."""
     shape = gpu_cluster(
-        16, fabric=Fabric(nodes_per_leaf=2, nodes_per_pod=4, core_oversubscription=3)
+        16, fabric=GpuFabric(nodes_per_leaf=2, nodes_per_pod=4, core_oversubscription=3)
     ).shape
     assert shape.cores == 6
     assert shape.notes == ("core_oversubscription = 3 is 2.67 with 6 whole cores",)
@@ -127,7 +127,7 @@ def test_spines_beside_oversubscription_are_not_read() -> None:
     alone = {**GPUS, "oversubscription": 3.0}
     assert unread_keys([config(machine=alone, queue=queue)]) == []
     # nor is the ratio that these spines give one that was wanted
-    assert gpu_cluster(16, fabric=Fabric(nodes_per_leaf=8, spines=2)).shape.notes == ()
+    assert gpu_cluster(16, fabric=GpuFabric(nodes_per_leaf=8, spines=2)).shape.notes == ()
 
 
 def test_the_links_of_a_cluster_are_not_read_where_nothing_is_sent() -> None:

@@ -94,16 +94,16 @@ def write_csv(workload: Workload, path: str | Path) -> None:
         "wait_s": map(_shown, wait_s.tolist()),
     }
     for column in OPTIONAL:
-        found = getattr(details, column, None)
-        if isinstance(found, Labels):
-            columns[column] = [found[k] or "" for k in range(n)]
-        elif isinstance(found, NodeLists):
-            names = found.names
-            columns[column] = [compress([names[i] for i in found[k]]) for k in range(n)]
-        elif isinstance(found, Dependencies):
-            columns[column] = [dependency_text(found[k]) for k in range(n)]
-        elif found is not None:
-            columns[column] = ["" if np.isnan(v) else _shown(v) for v in found.tolist()]
+        values = getattr(details, column, None)
+        if isinstance(values, Labels):
+            columns[column] = [values[k] or "" for k in range(n)]
+        elif isinstance(values, NodeLists):
+            names = values.names
+            columns[column] = [compress([names[i] for i in values[k]]) for k in range(n)]
+        elif isinstance(values, Dependencies):
+            columns[column] = [dependency_text(values[k]) for k in range(n)]
+        elif values is not None:
+            columns[column] = ["" if np.isnan(v) else _shown(v) for v in values.tolist()]
     text = io.StringIO()
     if workload.start_unix_s is not None:
         text.write(f"# UnixStartTime: {_shown(workload.start_unix_s)}\n")
@@ -123,7 +123,7 @@ def _shown(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _CsvTable:
     """The cells of a table, line by line."""
 
     path: str | Path
@@ -158,7 +158,7 @@ class _Table:
     def parsed(self, column: str, parse: Callable[[str], Any]) -> list[Any]:
         """Return the values of a column; equal texts are parsed once."""
         known: dict[str, Any] = {}
-        found = []
+        values = []
         for k, cell in enumerate(self.cells(column)):
             if cell not in known:
                 try:
@@ -166,8 +166,8 @@ class _Table:
                 except NetcosimError as error:
                     where = f"{self.path}:{self.lines[k]}: field {self.at[column] + 1} ({column})"
                     raise NetcosimError(f"{where}: {error}") from None
-            found.append(known[cell])
-        return found
+            values.append(known[cell])
+        return values
 
     def refuse_twice(self, job: NDArray[np.float64]) -> None:
         """Check that no job that others wait for is listed twice."""
@@ -209,7 +209,7 @@ def _bounds(column: str, values: NDArray[np.float64]) -> list[tuple[NDArray[np.b
     return checks
 
 
-def _read_table(path: str | Path) -> _Table:
+def _read_table(path: str | Path) -> _CsvTable:
     """Return all cells of a file; its header is one that this format has."""
     lines, comments, start_unix_s = read_lines(path), 0, None
     dropped: dict[str, int] = {}
@@ -217,12 +217,12 @@ def _read_table(path: str | Path) -> _Table:
     head = next(lines, "")
     while head.startswith("#"):
         comment = head.rstrip("\r")
-        if found := _EPOCH.fullmatch(comment):
-            start_unix_s = float(found[1])
-        elif found := _LEFT_OUT.fullmatch(comment):
-            dropped[found[2]] = dropped.get(found[2], 0) + int(found[1])
-        elif found := _NOTE.fullmatch(comment):
-            notes.append(found[1])
+        if match := _EPOCH.fullmatch(comment):
+            start_unix_s = float(match[1])
+        elif match := _LEFT_OUT.fullmatch(comment):
+            dropped[match[2]] = dropped.get(match[2], 0) + int(match[1])
+        elif match := _NOTE.fullmatch(comment):
+            notes.append(match[1])
         comments += 1
         head = next(lines, "")
     rows = csv_cells(path, chain([head], lines), comments)
@@ -244,20 +244,20 @@ def _read_table(path: str | Path) -> _Table:
         found_rows.append(cells)
     columns = list(zip(*found_rows, strict=True))
     at = {c: k for k, c in enumerate(header)}
-    return _Table(path, at, numbers, columns, start_unix_s, dropped, tuple(notes))
+    return _CsvTable(path, at, numbers, columns, start_unix_s, dropped, tuple(notes))
 
 
-def _details(table: _Table, number: dict[str, NDArray[np.float64]]) -> JobDetails:
+def _details(table: _CsvTable, number: dict[str, NDArray[np.float64]]) -> JobDetails:
     """Return the optional columns, in the order of the file."""
-    found: dict[str, Any] = {c: number[c] for c in NUMBERS if c in number}
+    columns: dict[str, Any] = {c: number[c] for c in NUMBERS if c in number}
     for column in WORDS:
         if column in table.at:
-            found[column] = Labels.of(cell.strip() for cell in table.cells(column))
+            columns[column] = Labels.of(cell.strip() for cell in table.cells(column))
     if "node_list" in table.at:
-        found["node_list"] = NodeLists.of(table.parsed("node_list", expand))
+        columns["node_list"] = NodeLists.of(table.parsed("node_list", expand))
     if "dependency" in table.at:
-        found["dependency"] = Dependencies.of(table.parsed("dependency", _dependency))
-    return JobDetails(**found)
+        columns["dependency"] = Dependencies.of(table.parsed("dependency", _dependency))
+    return JobDetails(**columns)
 
 
 def _dependency(text: str) -> list[tuple[str, int]]:

@@ -64,9 +64,9 @@ def find_cycle(workload: Workload) -> list[int]:
     dependency = workload.details.dependency
     if dependency is None or not len(dependency.job):
         return []
-    here = set(workload.job_id.tolist())
+    job_ids = set(workload.job_id.tolist())
     graph = {
-        int(workload.job_id[k]): [job for _, job in dependency[int(k)] if job in here]
+        int(workload.job_id[k]): [job for _, job in dependency[int(k)] if job in job_ids]
         for k in np.flatnonzero(dependency.known)
     }
     try:

@@ -124,10 +124,10 @@ class Dependencies:
 
     def __getitem__(self, job: int) -> list[tuple[str, int]]:
         """Return the pairs of kind and job id of a job."""
-        mine = slice(self.ptr[job], self.ptr[job + 1])
+        own = slice(self.ptr[job], self.ptr[job + 1])
         return [
             (DEPENDENCY_KINDS[kind], int(other))
-            for kind, other in zip(self.kind[mine], self.job[mine], strict=True)
+            for kind, other in zip(self.kind[own], self.job[own], strict=True)
         ]
 
     @property

@@ -58,9 +58,9 @@ def rotated(workload: Workload, rng: np.random.Generator) -> Workload:
         begin_s, round_s = begin_s // DAY_S * DAY_S, np.ceil(round_s / DAY_S) * DAY_S
     first = int(np.searchsorted(from_first_s, begin_s))
     jobs = np.roll(np.arange(n), -first)
-    found = select(workload, jobs)
+    jobs_drawn = select(workload, jobs)
     later_s = np.where(jobs < first, round_s, 0.0) - begin_s
-    return replace(found, submit_s=found.submit_s + later_s)
+    return replace(jobs_drawn, submit_s=jobs_drawn.submit_s + later_s)
 
 
 def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
@@ -93,11 +93,11 @@ def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
     jobs = np.concatenate(taken)
     if not len(jobs):
         return drawn_log(workload, rng)
-    found = select(workload, jobs)
+    jobs_drawn = select(workload, jobs)
     return replace(
-        found,
+        jobs_drawn,
         job_id=np.arange(1, len(jobs) + 1, dtype=np.int64),
         # rounding must not put the last job of a block behind the first of the next
-        submit_s=np.maximum.accumulate(found.submit_s + np.concatenate(later_s)),
-        details=replace(found.details, dependency=None),
+        submit_s=np.maximum.accumulate(jobs_drawn.submit_s + np.concatenate(later_s)),
+        details=replace(jobs_drawn.details, dependency=None),
     )

@@ -174,24 +174,24 @@ class JobSource(Reading):
 
     def _format(self) -> LogFormat | None:
         """Return the log's format, None for synthetic jobs; the given keys must apply to it."""
-        found = None if self.log is None else format_of(self.log)
-        if found is None or not found.counts_processors:
+        log_format = None if self.log is None else format_of(self.log)
+        if log_format is None or not log_format.counts_processors:
             for name in _OF_PROCESSORS:
                 if getattr(self, name) != getattr(JobSource, name):
                     raise NetcosimError(
                         f"key workload.{name}: only for logs in SWF; other jobs have nodes"
                     )
-        if self.bad_lines is not None and not (found and found.drops_lines):
+        if self.bad_lines is not None and not (log_format and log_format.drops_lines):
             raise NetcosimError(
                 f'key workload.bad_lines = "{self.bad_lines}": only for SWF and logs of schedulers'
             )
         generated = self.synthetic is not None and "cluster" in self.synthetic
-        if self.size_unit is not None and not (found.counts_gpus if found else generated):
+        if self.size_unit is not None and not (log_format.counts_gpus if log_format else generated):
             raise NetcosimError(
                 f'key workload.size_unit = "{self.size_unit}": the jobs have no GPUs, as those of '
                 "AcmeTrace, Helios or Philly have, or of workload.synthetic.cluster"
             )
-        return found
+        return log_format
 
     def _all(self, machine_nodes: int, rng: np.random.Generator) -> Workload:
         """Return the jobs of the log, or generated ones, without those that are left out."""

@@ -87,19 +87,19 @@ def parse_header(lines: Iterable[str]) -> tuple[SwfHeader, Iterator[str]]:
             break
         if stripped:
             comments.append(stripped[1:].strip())
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in comments:
         key, colon, value = line.partition(":")
         if colon:
-            found.setdefault(key.strip().lower(), value.strip())
+            fields.setdefault(key.strip().lower(), value.strip())
 
     def number(key: str) -> int | None:
-        match = _HEADER_NUMBER.match(found.get(key, ""))
+        match = _HEADER_NUMBER.match(fields.get(key, ""))
         digits = match.group().replace(",", "") if match else ""
         return int(digits) or None if 0 < len(digits) <= _HEADER_DIGITS else None
 
     header = SwfHeader(
-        computer=found.get("computer"),
+        computer=fields.get("computer"),
         max_nodes=number("maxnodes"),
         max_procs=number("maxprocs"),
         unix_start_time=number("unixstarttime"),

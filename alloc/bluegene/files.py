@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated
 
-from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
+from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, MidplanePartition
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.parameters import Example, NamesFile
@@ -93,7 +93,7 @@ def read_machine(
     if midplane_names is None:
         midplane_names = tuple(sorted({m for row in rows for m in row["midplanes"].split()}))
     place = {name: i for i, name in enumerate(midplane_names)}
-    found = []
+    partitions = []
     for row in rows:
         name, midplanes = row["name"], row["midplanes"].split()
         unknown = [m for m in midplanes if m not in place]
@@ -107,12 +107,12 @@ def read_machine(
         if wires is not None and name not in wiring:
             raise NetcosimError(f"{wires}: no wires for partition {name}")
         numbers = tuple(sorted(place[m] for m in midplanes))
-        found.append(Partition(name, numbers, shape, wiring.get(name, frozenset())))
+        partitions.append(MidplanePartition(name, numbers, shape, wiring.get(name, frozenset())))
     return BlueGene(
         Path(menu).stem,
         (len(midplane_names),) if dims is None else dims,
         midplane_names,
-        tuple(sorted(found, key=lambda p: p.name)),
+        tuple(sorted(partitions, key=lambda p: p.name)),
         midplane_nodes,
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import combinations, pairwise, permutations
 
-from alloc.bluegene.machine import NOT_IN_2009, BlueGene, Partition
+from alloc.bluegene.machine import NOT_IN_2009, BlueGene, MidplanePartition
 from netsim.errors import NetcosimError
 
 DIMS = (5, 4, 4)
@@ -53,11 +53,11 @@ def _cable(axis: str, tail: str, head: str) -> str:
 
 def _loop_cables(axis: str, loop: list[str], used: set[str], mesh: bool) -> set[str]:
     """Return the cables of a loop that a partition takes which has the midplanes ``used``."""
-    mine = [name for name in loop if name in used]
-    if len(mine) < 2:
+    own = [name for name in loop if name in used]
+    if len(own) < 2:
         return set()
     steps = zip(loop, [*loop[1:], loop[0]], strict=True)
-    if mesh and len(mine) < len(loop):
+    if mesh and len(own) < len(loop):
         return {_cable(axis, a, b) for a, b in steps if a in used and b in used}
     return {_cable(axis, a, b) for a, b in steps}
 
@@ -100,8 +100,10 @@ def partition_wires(midplanes: set[str], *, mesh: bool = False) -> frozenset[str
     columns = {(int(name[2]), int(name[-1])) for name in midplanes}
     for a, b in _row_cables(rows):
         for rack, half in columns:
-            there = half if (a, b) == SAME_HALF else 1 - half
-            wires["X"].add(_cable("X", midplane_name(a, rack, half), midplane_name(b, rack, there)))
+            other_half = half if (a, b) == SAME_HALF else 1 - half
+            wires["X"].add(
+                _cable("X", midplane_name(a, rack, half), midplane_name(b, rack, other_half))
+            )
     axes = [axis for axis in "XYZ" if wires[axis] or not mesh]
     ports = {f"{name}{axis}_{name}" for name in midplanes for axis in axes}
     ports |= {f"{axis}_{name}{name}" for name in midplanes for axis in axes}
@@ -110,19 +112,19 @@ def partition_wires(midplanes: set[str], *, mesh: bool = False) -> frozenset[str
 
 def _boxes() -> list[Box]:
     """Return every entry of one rack and more, but the diagonal one."""
-    found: list[Box] = []
+    boxes: list[Box] = []
     for row in range(ROWS):
-        found += [(kind, (row,), (k, k)) for k in range(RACKS) for kind in ("ANL", "MESH")]
-        found += [("ANL", (row,), (k, k + 1)) for k in range(0, RACKS, 2)]
+        boxes += [(kind, (row,), (k, k)) for k in range(RACKS) for kind in ("ANL", "MESH")]
+        boxes += [("ANL", (row,), (k, k + 1)) for k in range(0, RACKS, 2)]
         starts = (0, 2, 4) if row in (0, 1) else (0, 4)
-        found += [("ANL", (row,), (k, k + 3)) for k in starts]
-        found += [("MESH", (row,), (k, k + 3)) for k in (0, 4)]
-        found.append(("ANL", (row,), (0, 7)))
-    found += [("ANL", (0, 1), (k, k + 1)) for k in range(0, RACKS, 2)]
-    found += [("ANL", (0, 1), (k, k + 3)) for k in (0, 2, 4)]
-    found += [("MESH", (3,), (2, 3)), ("SPLIT", (2, 3), (0, 1))]
+        boxes += [("ANL", (row,), (k, k + 3)) for k in starts]
+        boxes += [("MESH", (row,), (k, k + 3)) for k in (0, 4)]
+        boxes.append(("ANL", (row,), (0, 7)))
+    boxes += [("ANL", (0, 1), (k, k + 1)) for k in range(0, RACKS, 2)]
+    boxes += [("ANL", (0, 1), (k, k + 3)) for k in (0, 2, 4)]
+    boxes += [("MESH", (3,), (2, 3)), ("SPLIT", (2, 3), (0, 1))]
     rows = ((0, 1), (2, 3), (3, 4), (2, 4), (2, 3, 4), (0, 1, 2, 3), (1, 2, 3, 4), (0, 1, 2, 3, 4))
-    return [*found, *(("ANL", some, (0, 7)) for some in rows)]
+    return [*boxes, *(("ANL", some, (0, 7)) for some in rows)]
 
 
 def _name(kind: str, rows: tuple[int, ...], first: int, last: int, nodes: int) -> str:
@@ -147,15 +149,15 @@ def intrepid(*, later_entries: bool = False) -> BlueGene:
     names = midplane_numbers()
     place = {name: i for i, name in enumerate(names)}
 
-    def entry(name: str, midplanes: list[str], shape: tuple[int, ...]) -> Partition:
+    def entry(name: str, midplanes: list[str], shape: tuple[int, ...]) -> MidplanePartition:
         mesh = name.startswith("MESH")
         wires = partition_wires(set(midplanes), mesh=mesh)
-        return Partition(name, tuple(sorted(place[m] for m in midplanes)), shape, wires)
+        return MidplanePartition(name, tuple(sorted(place[m] for m in midplanes)), shape, wires)
 
-    found = [entry(f"ANL-{m}-512", [m], (1, 1, 1)) for m in names]
-    found += [entry(f"MESH-{m}-512", [m], (1, 1, 1)) for m in ("R33-M0", "R40-M0")]
+    partitions = [entry(f"ANL-{m}-512", [m], (1, 1, 1)) for m in names]
+    partitions += [entry(f"MESH-{m}-512", [m], (1, 1, 1)) for m in ("R33-M0", "R40-M0")]
     diagonal = ["R00-M0", "R01-M1"]
-    found.append(entry("ANL-R00-M0-R01-M1-1024", diagonal, (1, 1, 2)))
+    partitions.append(entry("ANL-R00-M0-R01-M1-1024", diagonal, (1, 1, 2)))
     for kind, rows, (first, last) in _boxes():
         midplanes = [
             midplane_name(row, rack, half)
@@ -166,7 +168,7 @@ def intrepid(*, later_entries: bool = False) -> BlueGene:
         racks = last - first + 1
         shape = (len(rows), max(1, racks // 2), 2 if racks == 1 else 4)
         name = _name(kind, rows, first, last, 512 * len(midplanes))
-        found.append(entry(name, midplanes, shape))
-    menu = tuple(sorted(found, key=lambda p: p.name))
+        partitions.append(entry(name, midplanes, shape))
+    menu = tuple(sorted(partitions, key=lambda p: p.name))
     machine = BlueGene("intrepid", DIMS, names, menu)
     return machine if later_entries else machine.without(*NOT_IN_2009)

@@ -16,7 +16,7 @@ import numpy as np
 
 from alloc.bluegene.intrepid import DIMS as INTREPID
 from alloc.bluegene.intrepid import intrepid
-from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, Partition
+from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, MidplanePartition
 from alloc.bluegene.menus import MIRA, Geometry, partition_menu
 from alloc.torus.geometry import balanced
 from netsim.errors import NetcosimError
@@ -31,7 +31,7 @@ def _wires(
     dims: Sequence[int], corner: Sequence[int], extents: Sequence[int], wrap: Sequence[bool]
 ) -> frozenset[str]:
     """Return the cables "axis:line:place" of a box."""
-    found = set()
+    wires = set()
     spans = [range(c, c + e) for c, e in zip(corner, extents, strict=True)]
     for axis, (length, extent) in enumerate(zip(dims, extents, strict=True)):
         if extent < 2:
@@ -39,8 +39,8 @@ def _wires(
         places = range(length) if wrap[axis] else range(corner[axis], corner[axis] + extent - 1)
         for line in product(*(span for i, span in enumerate(spans) if i != axis)):
             where = ".".join(map(str, line))
-            found |= {f"{axis}:{where}:{place}" for place in places}
-    return frozenset(found)
+            wires |= {f"{axis}:{where}:{place}" for place in places}
+    return frozenset(wires)
 
 
 def loop_machine(
@@ -92,7 +92,7 @@ def loop_machine(
                 nodes = box.size * midplane_nodes
                 at, shape = ".".join(map(str, corner)), "x".join(map(str, extents))
                 partitions.append(
-                    Partition(
+                    MidplanePartition(
                         f"BOX-{nodes:06d}-{shape}-at-{at}",
                         tuple(int(m) for m in np.sort(box.ravel())),
                         extents,

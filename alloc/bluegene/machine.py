@@ -24,7 +24,7 @@ NOT_IN_2009 = ("MESH", "SPLIT")
 
 
 @dataclass(frozen=True)
-class Partition:
+class MidplanePartition:
     """An entry of the menu."""
 
     name: str
@@ -50,7 +50,7 @@ class BlueGene:
     """Lengths of the torus in midplanes; midplanes are numbered with the last changing fastest."""
     midplane_names: tuple[str, ...]
     """By number."""
-    partitions: tuple[Partition, ...]
+    partitions: tuple[MidplanePartition, ...]
     """In name order, which is the order in which a scheduler tries them."""
     midplane_nodes: int = MIDPLANE_NODES
     """Nodes a midplane."""
@@ -92,10 +92,10 @@ class BlueGene:
 
     def occupancy(self) -> Mask:
         """Return which midplanes each partition has, (partitions, midplanes)."""
-        found = np.zeros((len(self.partitions), self.n_midplanes), dtype=np.bool_)
+        occupied = np.zeros((len(self.partitions), self.n_midplanes), dtype=np.bool_)
         for i, partition in enumerate(self.partitions):
-            found[i, list(partition.midplanes)] = True
-        return found
+            occupied[i, list(partition.midplanes)] = True
+        return occupied
 
     def wire_conflicts(self) -> Mask:
         """Return which partitions share a wire, (partitions, partitions); True on the diagonal."""

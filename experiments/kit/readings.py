@@ -32,13 +32,13 @@ class ClaimBeside(NamedTuple):
 
 def side_by_side(claims: pd.DataFrame, readings: Sequence[Reading]) -> list[ClaimBeside]:
     """Return claims with their rows by reading; a claim of no reading has the key ``""``."""
-    found: dict[tuple[str, str, str], dict[str, Row]] = {}
+    by_claim: dict[tuple[str, str, str], dict[str, Row]] = {}
     order = {reading.name: i for i, reading in enumerate(readings)}
     for row in claims.to_dict("records"):
         first, _, rest = str(row["condition"]).partition(", ")
         name, condition = (first, rest) if first in order else ("", str(row["condition"]))
         at = (str(row["claim"]), str(row["where"]), condition)
-        found.setdefault(at, {})[name] = {str(column): value for column, value in row.items()}
+        by_claim.setdefault(at, {})[name] = {str(column): value for column, value in row.items()}
     return [
         ClaimBeside(
             number,
@@ -46,7 +46,7 @@ def side_by_side(claims: pd.DataFrame, readings: Sequence[Reading]) -> list[Clai
             condition,
             dict(sorted(rows.items(), key=lambda pair: order.get(pair[0], -1))),
         )
-        for number, ((claim, _, condition), rows) in enumerate(found.items(), 1)
+        for number, ((claim, _, condition), rows) in enumerate(by_claim.items(), 1)
     ]
 
 

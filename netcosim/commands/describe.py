@@ -149,9 +149,9 @@ def lines_of(name: str) -> list[str]:
         return [*describe(name, having), "", *lines] if having else lines
     if having:
         return describe(name, having)
-    found = describe_key(name) if name else None
-    if found is not None:
-        return found
+    of_key = describe_key(name) if name else None
+    if of_key is not None:
+        return of_key
     if "." not in name:
         return describe(name)
     raise NetcosimError(

@@ -56,14 +56,14 @@ def run(args: argparse.Namespace) -> int:
     log = args.log or _prompt("job log (a file; empty for generated jobs)", "")
     policies = args.policies or _prompt("policies (the first is the reference)", POLICIES)
     names = list(names_in(policies))
-    found = read_demo_log(Path(log)) if log else None
-    jobs = _generated(1) if found is None else log_keys(found)
-    largest = 1 if found is None else int(found.jobs.n_nodes.max())
+    log_read = read_demo_log(Path(log)) if log else None
+    jobs = _generated(1) if log_read is None else log_keys(log_read)
+    largest = 1 if log_read is None else int(log_read.jobs.n_nodes.max())
     text = config_text(section, jobs, largest, names, args.seed)
     with errors_name(out):
         config = config_from(parse_toml(text, out))
         nodes = build_machine(config.machine).topology.n_nodes
-    if found is None:
+    if log_read is None:
         text = config_text(section, _generated(max(1, nodes // 20)), nodes, names, args.seed)
     write_text_atomically(out, text)
     write_text_atomically(out.with_name(SCHEMA_FILE), schema_text())

@@ -105,14 +105,14 @@ def _point_pages(store: Store, html: Path, wanted: bool) -> dict[str, str]:
     folder = html.with_name(f"{html.stem}-points")
     if wanted:
         make_folder(folder)
-    found = {}
+    pages = {}
     for key, status in store.statuses().items():
         page = folder / f"{key[:12]}.html"
         if wanted and status == "done":
             write_page(page, stored_run_page(store, key))
         if page.exists():
-            found[key] = quote(f"{folder.name}/{page.name}")
-    return found
+            pages[key] = quote(f"{folder.name}/{page.name}")
+    return pages
 
 
 def _files(store: Store, key: str | None, page: Path, args: argparse.Namespace) -> list[Path]:

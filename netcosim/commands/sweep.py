@@ -167,6 +167,6 @@ def _estimate_s(content: Mapping[str, object]) -> float:
 
 def _starts_program(points: Iterable[Any]) -> bool:
     """Return whether a point starts a program of the user's, which no dry run does."""
-    from netcosim.config.decider import Program
+    from netcosim.config.decider import DeciderProgram
 
-    return any(isinstance(point.queue.decider, Program) for point in points)
+    return any(isinstance(point.queue.decider, DeciderProgram) for point in points)

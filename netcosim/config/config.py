@@ -27,7 +27,7 @@ from alloc.registry import POLICIES, policies_for
 from cosim.parameters import QUEUE
 from cosim.registry import RUNTIME_MODELS
 from netcosim.config.communication import CommunicationSection
-from netcosim.config.decider import DeciderKey, Program, check_decider
+from netcosim.config.decider import DeciderKey, DeciderProgram, check_decider
 from netcosim.config.errors import ConfigError
 from netcosim.config.fields import (
     BandwidthsBps,
@@ -178,7 +178,7 @@ class _QueueKeys(Section):
             "preemption": section.preemption.by != "none",
             "quotas": bool(section.quotas.nodes),
         }
-        if isinstance(self.decider, Program):  # it keeps its own order
+        if isinstance(self.decider, DeciderProgram):  # it keeps its own order
             others[f'order = "{self.order}"'] = self.order != "fcfs"
             others[f"window = {self.window}"] = self.window != "all"
         named = self.policies, others

@@ -29,11 +29,11 @@ def file_keys() -> list[str]:
     """Return the dotted keys whose values name files."""
     tables = [("machine.parameters", FAMILIES.facts(name)) for name in FAMILIES]
     tables += [(f"policies.{name}", POLICIES.facts(name)) for name in POLICIES]
-    found = [f"{where}.{key}" for where, facts in tables for key in facts.of_kind("file")]
+    of_tables = [f"{where}.{key}" for where, facts in tables for key in facts.of_kind("file")]
     for name, keys in queue_tables().items():
         where = f"queue.{name}".rstrip(".")
-        found += [f"{where}.{p.name}" for p in keys.values() if p.names_file]
-    return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *found]
+        of_tables += [f"{where}.{p.name}" for p in keys.values() if p.names_file]
+    return ["workload.log", "communication.mix.*.file", "queue.decider_files.*", *of_tables]
 
 
 _NEW_MACHINE = ("machine.family", "machine.preset", "machine.parameters")
@@ -64,10 +64,10 @@ def checked_config(raw: Mapping[str, Any], folder: Path | None = None) -> Config
     config = _without_reference(raw, folder)
     if not config.reference:
         return config
-    found = config.model_copy()
+    config_copy = config.model_copy()
     with config.plugged():
-        found._reference = _reference_of(config)
-    return found
+        config_copy._reference = _reference_of(config)
+    return config_copy
 
 
 def _without_reference(raw: Mapping[str, Any], folder: Path | None = None) -> Config:
@@ -138,11 +138,11 @@ def _in_si(
 ) -> dict[str, Any]:
     """Rename keys to their SI names; ``spelled`` records how the user wrote them."""
     short = {short_name(name): name for name in model.model_fields}
-    found: dict[str, Any] = {}
+    in_si: dict[str, Any] = {}
     for key, value in raw.items():
         name = short.get(key, key)
         dotted = f"{prefix}{name}"
-        if name in found:
+        if name in in_si:
             raise ConfigError(f"{prefix}{key}", None, f"given twice, as {key} and as {name}")
         if name != key:
             spelled[dotted] = f"{prefix}{key}"
@@ -162,8 +162,8 @@ def _in_si(
                 else entry
                 for i, entry in enumerate(value)
             ]
-        found[name] = value
-    return found
+        in_si[name] = value
+    return in_si
 
 
 def _reference_of(config: Config) -> Reference[Config]:

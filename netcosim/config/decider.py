@@ -38,7 +38,7 @@ class UserDecider(InputFile):
     name: Text
 
 
-class Program(BaseModel):
+class DeciderProgram(BaseModel):
     """A program of the user's: ``{ command = "./my-scheduler --fast", time_limit = "10 s" }``.
 
     Files among the words of the command are identified by content.
@@ -66,10 +66,10 @@ class Program(BaseModel):
 def _words(command: object, named: Callable[[str], Any], folder: Path = Path()) -> list[Any]:
     """Return the words of a command, with what ``named`` makes of those that are files."""
     try:
-        found = shlex.split(command) if isinstance(command, str) else command
+        parts = shlex.split(command) if isinstance(command, str) else command
     except ValueError as error:
         raise NetcosimError(f"command {command!r}: {error}") from None
-    words = found if isinstance(found, list | tuple) else ()
+    words = parts if isinstance(parts, list | tuple) else ()
     if not words or not all(isinstance(word, str) or is_input(word) for word in words):
         raise NetcosimError(f"command {command!r}; must be a text or a list of texts")
 
@@ -85,19 +85,19 @@ def _pinned(file: str) -> dict[str, str]:
 
 
 def _read(value: Any) -> Any:
-    if value is None or isinstance(value, UserDecider | Program):
+    if value is None or isinstance(value, UserDecider | DeciderProgram):
         return value
     if is_input(value) and "name" in value:
         return value
     if isinstance(value, Mapping) and "command" in value:
-        found = {**value, "command": _words(value["command"], _pinned)}
-        if "time_limit" in found:
+        content = {**value, "command": _words(value["command"], _pinned)}
+        if "time_limit" in content:
             try:
-                found["time_limit_s"] = parse_quantity(found.pop("time_limit"), "time")
+                content["time_limit_s"] = parse_quantity(content.pop("time_limit"), "time")
             except NetcosimError as error:
                 raise ConfigError("queue.decider.time_limit", None, str(error)) from None
         try:
-            return validated(Program, found)
+            return validated(DeciderProgram, content)
         except ConfigError as error:
             key = f"queue.decider.{short_name(error.key)}"
             raise ConfigError(key, error.value, error.message) from None
@@ -112,7 +112,7 @@ def _read(value: Any) -> Any:
     return value
 
 
-AnyDecider = str | UserDecider | Program
+AnyDecider = str | UserDecider | DeciderProgram
 
 
 def _found(value: AnyDecider | None) -> AnyDecider | None:
@@ -122,7 +122,7 @@ def _found(value: AnyDecider | None) -> AnyDecider | None:
 
 
 DeciderKey = Annotated[
-    Text | Annotated[UserDecider, OrText("[:.]")] | Program | None,
+    Text | Annotated[UserDecider, OrText("[:.]")] | DeciderProgram | None,
     BeforeValidator(_read),
     AfterValidator(_found),
     NamesIn(DECIDERS),
@@ -176,7 +176,7 @@ def check_decider(
     if not isinstance(decider, UserDecider):
         if files:
             raise NetcosimError(f"decider_files: {decider!r} reads none; they are for a class")
-        if rules and isinstance(decider, Program):
+        if rules and isinstance(decider, DeciderProgram):
             raise NetcosimError("placement_rules: a program names nodes, not rules")
         return
     plugin, kind = _class_of(decider)
@@ -234,7 +234,7 @@ def make_decider(decider: AnyDecider, files: Sequence[InputFile]) -> Decider:
 
     if isinstance(decider, str):
         return DECIDERS[decider]()
-    if isinstance(decider, Program):
+    if isinstance(decider, DeciderProgram):
         return External(decider.words(), decider.time_limit_s)
     kind = _class_of(decider)[1]
     instance: Decider = kind(*(Path(one.checked()) for one in files))

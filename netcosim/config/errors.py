@@ -101,19 +101,19 @@ def _located(loc: Sequence[int | str], raw: Any) -> tuple[tuple[int | str, ...],
     It may end with one missing key, and has None then. For unions pydantic adds the names of the
     types that it tried.
     """
-    found: list[int | str] = []
+    location: list[int | str] = []
     for part in loc:
         if isinstance(raw, Mapping):
-            found.append(part)
+            location.append(part)
             if part not in raw:
-                return tuple(found), None
+                return tuple(location), None
             raw = raw[part]
         elif isinstance(raw, (list, tuple)) and isinstance(part, int) and part < len(raw):
-            found.append(part)
+            location.append(part)
             raw = raw[part]
         else:
             break
-    return tuple(found), raw
+    return tuple(location), raw
 
 
 MOVED_KEYS = {
@@ -167,14 +167,14 @@ def _keys_at(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
 @cache
 def list_keys(model: type[BaseModel], where: str = "") -> frozenset[str]:
     """Return the dotted keys of a section whose values are lists by nature, by both names."""
-    found: set[str] = set()
+    keys: set[str] = set()
     for name, field in model.model_fields.items():
         inner = model_inside(field.annotation)
         if _is_list(field.annotation):
-            found |= {f"{where}{name}", f"{where}{short_name(name)}"}
+            keys |= {f"{where}{name}", f"{where}{short_name(name)}"}
         elif inner is not None:
-            found |= list_keys(inner, f"{where}{name}.")
-    return frozenset(found)
+            keys |= list_keys(inner, f"{where}{name}.")
+    return frozenset(keys)
 
 
 def _is_list(annotation: Any) -> bool:
@@ -188,7 +188,7 @@ def model_inside(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for inner in get_args(annotation):
-        found = model_inside(inner)
-        if found is not None:
-            return found
+        model = model_inside(inner)
+        if model is not None:
+            return model
     return None

@@ -127,8 +127,8 @@ def _groups(
             group_of[key] = tuple(group)
         lengths = {key: len(axes[key]) for key in group}
         if len(set(lengths.values())) > 1:
-            found = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-            raise NetcosimError(f"key sweep.zip: the lists must be of equal length; {found}")
+            counted = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+            raise NetcosimError(f"key sweep.zip: the lists must be of equal length; {counted}")
     return list(dict.fromkeys(group_of.get(key, (key,)) for key in axes))
 
 

@@ -206,20 +206,20 @@ def value_at(config: Any, key: str) -> Any:
     KeyError
         A key that the config does not have.
     """
-    found = config
+    value = config
     for part in key.split("."):
-        if isinstance(found, (tuple, list)):
-            at = whole_number(part, 0, len(found) - 1)
+        if isinstance(value, (tuple, list)):
+            at = whole_number(part, 0, len(value) - 1)
             if at is None:
                 raise KeyError(key)
-            found = found[at]
-        elif isinstance(found, dict):
-            found = found[part]
-        elif part in getattr(type(found), "model_fields", ()):
-            found = getattr(found, part)
+            value = value[at]
+        elif isinstance(value, dict):
+            value = value[part]
+        elif part in getattr(type(value), "model_fields", ()):
+            value = getattr(value, part)
         else:
             raise KeyError(key)
-    return found
+    return value
 
 
 def matches(key: str, patterns: Iterable[str]) -> bool:

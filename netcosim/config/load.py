@@ -84,10 +84,10 @@ def read_config(path: Path) -> tuple[dict[str, Any], str]:
 
 def section_of(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a copy of a section of a config file, empty where the file has none."""
-    found = raw.get(name, {})
-    if not isinstance(found, Mapping):
-        raise ConfigError(name, found, "must be a table")
-    return dict(found)
+    section = raw.get(name, {})
+    if not isinstance(section, Mapping):
+        raise ConfigError(name, section, "must be a table")
+    return dict(section)
 
 
 def load_sweep(path: str | Path) -> SweepFile:
@@ -160,9 +160,9 @@ def _list_keys_of_entry(number: int, entry: object) -> set[str]:
         return set()
     named = entry.get("pattern")
     patterns = named if isinstance(named, list) else [named]
-    found = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
+    entries = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
     where = f"communication.mix.{number}"
-    lists = {p.name for pattern in found for p in pattern.parameters.values() if p.is_list}
+    lists = {p.name for pattern in entries for p in pattern.parameters.values() if p.is_list}
     return {f"{where}.parameters.{n}" for n in lists} | list_keys(PatternSection, f"{where}.")
 
 

@@ -275,9 +275,9 @@ def _with_recipe(
     if preset != recipe.packet_preset:
         message = f'recipe {recipe.name} sets "{recipe.packet_preset}"; leave out one of the two'
         raise ConfigError("machine.packet.preset", preset, message)
-    found = {**keys_in_si, "packet": {"preset": recipe.packet_preset, **packet}}
+    values = {**keys_in_si, "packet": {"preset": recipe.packet_preset, **packet}}
     if recipe.routing is None or keys_in_si.get("routing", recipe.routing) != recipe.routing:
-        return found
+        return values
     parameters = keys_in_si.get("routing_parameters", {})
     if isinstance(parameters, Mapping):
         set_already = beside | set(parameters)
@@ -286,8 +286,8 @@ def _with_recipe(
             for name, value in recipe.routing_parameters.items()
             if not {name, short_name(name)} & set_already
         }
-        found["routing_parameters"] = {**left, **parameters}
-    return {**found, "routing": recipe.routing}
+        values["routing_parameters"] = {**left, **parameters}
+    return {**values, "routing": recipe.routing}
 
 
 def _of_routing(
@@ -301,19 +301,19 @@ def _of_routing(
     if not isinstance(inner, Mapping):
         raise ConfigError("machine.routing_parameters", inner, "must be a table")
     beside = ((key, given.pop(key)) for key in list(given) if key in spelled)
-    found, written = _by_name([*inner.items(), *beside], known)
+    values, written = _by_name([*inner.items(), *beside], known)
     routing = keys_in_si.get("routing") or FAMILIES[family].default_routing
     if not isinstance(routing, str) or routing not in taken:
-        return found  # refused by its own name
+        return values  # refused by its own name
     for name, key in written.items():
         if name not in taken[routing]:
             fits = [other for other in taken if name in taken[other]]
             message = f"routing {routing} does not take it; {', '.join(fits) or 'none'} would"
             raise ConfigError(f"machine.{key}", None, message)
-    wrong = mistake_in(ROUTINGS[routing].build, found)
+    wrong = mistake_in(ROUTINGS[routing].build, values)
     if wrong is not None:
-        raise ConfigError(f"machine.{written[wrong[0]]}", found[wrong[0]], wrong[1])
-    return found
+        raise ConfigError(f"machine.{written[wrong[0]]}", values[wrong[0]], wrong[1])
+    return values
 
 
 def _by_name(
@@ -378,8 +378,8 @@ def gpus_per_server(section: MachineSection) -> int:
     builder = FAMILIES[section.family].builder_for(section.parameters)
     declared = parameters_of(builder).get("gpus_per_node")
     default = 1 if declared is None or declared.default is None else declared.default
-    found = section.parameters.get("gpus_per_node") or default
-    return found if isinstance(found, int) else 1
+    gpus = section.parameters.get("gpus_per_node") or default
+    return gpus if isinstance(gpus, int) else 1
 
 
 @short_repr()

@@ -30,7 +30,7 @@ _LEFT_OUT = ("machine.parameters", "machine.routing_parameters")
 
 
 @dataclass(frozen=True)
-class Key:
+class DescribedKey:
     """A key of a config."""
 
     path: str
@@ -70,7 +70,7 @@ class Key:
         return f"default {self.default}" if self.default else "may be left out"
 
 
-def config_keys() -> dict[str, Key]:
+def config_keys() -> dict[str, DescribedKey]:
     """Return every key by its dotted name, in the order of the sections."""
     from pydantic.json_schema import GenerateJsonSchema
 
@@ -84,7 +84,7 @@ def config_keys() -> dict[str, Key]:
         def sort(self, value: Schema, parent_key: str | None = None) -> Schema:
             return value
 
-    found: list[Key] = []
+    keys: list[DescribedKey] = []
     for model, where in (
         (config_class(), ""),
         (MachineNames, "machine."),
@@ -92,12 +92,12 @@ def config_keys() -> dict[str, Key]:
         (SweepSection, "sweep."),
     ):
         schema = model.model_json_schema(schema_generator=AsDeclared)
-        found += _keys_of(schema, where, schema.get("$defs", {}))
-    sections = ["", *dict.fromkeys(key.section for key in found if key.section)]
-    return {key.path: key for section in sections for key in found if key.section == section}
+        keys += _keys_of(schema, where, schema.get("$defs", {}))
+    sections = ["", *dict.fromkeys(key.section for key in keys if key.section)]
+    return {key.path: key for section in sections for key in keys if key.section == section}
 
 
-def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[Key]:
+def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[DescribedKey]:
     for name, field in section["properties"].items():
         path = f"{where}{short_name(name)}"
         inner = _section_of(field, sections)
@@ -107,7 +107,7 @@ def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[Key]:
             yield from _keys_of(inner, f"{path}.", sections)
             continue
         unit, needed = quantity_of(name), name in section.get("required", ())
-        yield Key(
+        yield DescribedKey(
             path,
             field.get("description", ""),
             _allowed(field, unit),
@@ -120,9 +120,9 @@ def _keys_of(section: Schema, where: str, sections: Schema) -> Iterator[Key]:
 def _section_of(field: Schema, sections: Schema) -> Schema | None:
     """Return the section in a field, or in a list or an option of it."""
     for one in (field, field.get("items", {}), *field.get("anyOf", ())):
-        found: Schema = sections.get(one.get("$ref", "").removeprefix("#/$defs/"), {})
-        if found and "sha256" not in found["properties"]:
-            return found
+        schema: Schema = sections.get(one.get("$ref", "").removeprefix("#/$defs/"), {})
+        if schema and "sha256" not in schema["properties"]:
+            return schema
     return None
 
 
@@ -150,14 +150,14 @@ _KINDS = {
 
 
 def _allowed(field: Schema, unit: Quantity | None) -> str:
-    found, names = _kind(field, unit), field.get("names")
+    allowed, names = _kind(field, unit), field.get("names")
     if names is None:
-        return found
+        return allowed
     kind = _listed(names)
     if kind is None:
-        return found.replace("a text", " or ".join(map(toml_value, names)))
-    text, name = ("texts", "names") if "texts" in found else ("text", "name")
-    return found.replace(text, f"{name} of `netcosim list {kind}`")
+        return allowed.replace("a text", " or ".join(map(toml_value, names)))
+    text, name = ("texts", "names") if "texts" in allowed else ("text", "name")
+    return allowed.replace(text, f"{name} of `netcosim list {kind}`")
 
 
 def _listed(names: list[str]) -> str | None:
@@ -180,11 +180,11 @@ def _kind(value: Schema, unit: Quantity | None) -> str:
         return f"[low, high], each {_kind(value['prefixItems'][0], unit)}"
     if "items" in value:
         return f"a list of {_plural(_kind(value['items'], unit))}"
-    found = _KINDS.get(value.get("type", ""), "a file")
-    if unit is not None and "number" in found:
-        found = f"a {'size' if unit.dimension == 'bytes' else unit.dimension} with its unit"
+    kind = _KINDS.get(value.get("type", ""), "a file")
+    if unit is not None and "number" in kind:
+        kind = f"a {'size' if unit.dimension == 'bytes' else unit.dimension} with its unit"
     limits = " and ".join(f"{_LIMITS[key]} {value[key]:,}" for key in _LIMITS if key in value)
-    return f"{found}, {limits}" if limits else found
+    return f"{kind}, {limits}" if limits else kind
 
 
 def _words(value: Schema) -> list[str]:
@@ -206,15 +206,15 @@ def _example(field: Schema, unit: Quantity | None) -> str:
     """Return the declared example, another word, the other truth value, or twice the default."""
     default: Any = field.get("default")
     if "examples" in field:
-        found = field["examples"][0]
+        example = field["examples"][0]
     elif isinstance(default, bool):
-        found = not default
+        example = not default
     elif isinstance(default, (int, float)) and default:
         most = min((field[key] for key in _UPPER_LIMITS if key in field), default=2 * default)
-        found = 2 * default if 2 * default <= most else type(default)(default / 2)
+        example = 2 * default if 2 * default <= most else type(default)(default / 2)
     else:
-        found = next((w for w in (*field.get("names", ()), *_words(field)) if w != default), None)
-    return "" if found is None else toml_value(found, unit)
+        example = next((w for w in (*field.get("names", ()), *_words(field)) if w != default), None)
+    return "" if example is None else toml_value(example, unit)
 
 
 def toml_value(value: object, unit: Quantity | None = None) -> str:
@@ -249,13 +249,13 @@ def describe_key(path: str) -> Lines | None:
         width = max(len(key.name) for key in inside)
         return [f"[{path}]", *(f"  {k.name:<{width}}  {k.description}" for k in inside)]
     where, _, name = path.rpartition(".")
-    found = [
+    matching = [
         line
         for entry, parameter in _parameters(where)
         if short_name(parameter.name) == name
         for line in (f"  {entry}: {parameter.help_text}",)
     ]
-    return [f"{path} (config)", *found] if found else None
+    return [f"{path} (config)", *matching] if matching else None
 
 
 def _parameters(where: str) -> Iterator[tuple[str, Parameter]]:
@@ -274,7 +274,7 @@ def _parameters(where: str) -> Iterator[tuple[str, Parameter]]:
             yield from ((f"pattern {name}", p) for p in pattern.parameters.values())
 
 
-def _key_lines(key: Key) -> Lines:
+def _key_lines(key: DescribedKey) -> Lines:
     return [
         f"{key.path} (config)",
         f"  {key.description}",
@@ -314,7 +314,7 @@ def config_page() -> Lines:
     return lines
 
 
-def _row(key: Key) -> str:
+def _row(key: DescribedKey) -> str:
     default = f"`{key.default}`" if key.default not in ("", "needed") else key.default
     cells = (f"`{key.name}`", key.description, key.allowed, default, f"`{key.example}`")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -51,10 +51,10 @@ def config_schema() -> Schema:
     sections: Schema = {}
 
     def properties(model: Any) -> Schema:
-        found = model.model_json_schema()
-        for name, inner in found.get("$defs", {}).items():
+        schema = model.model_json_schema()
+        for name, inner in schema.get("$defs", {}).items():
             sections.setdefault(name, _section(inner))
-        return dict(_section(found)["properties"])
+        return dict(_section(schema)["properties"])
 
     def declared(*registries: Mapping[str, Any]) -> Schema:
         """Return the keys of all entries; one that several declare may follow any of them."""
@@ -93,12 +93,12 @@ def _object(properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _section(found: Schema) -> Schema:
+def _section(schema: Schema) -> Schema:
     """Return the schema of a table, whose quantities may be texts with units."""
-    if "properties" not in found:
-        return _leaf(found)
+    if "properties" not in schema:
+        return _leaf(schema)
     properties: Schema = {}
-    for name, field in found["properties"].items():
+    for name, field in schema["properties"].items():
         value = _field(field)
         properties[name] = value
         if quantity_of(name) is not None:

@@ -54,11 +54,11 @@ def refuse_unread(*points: Any) -> None:
     *points : Config
         A single one for a run. Configs of other commands count too, if they have a ``machine``.
     """
-    found = unread_keys(points)
-    if not found:
+    unread = unread_keys(points)
+    if not unread:
         return
-    key, why, value = found[0]
-    others = dict.fromkeys(shown_key(one.key) for one in found[1:])
+    key, why, value = unread[0]
+    others = dict.fromkeys(shown_key(one.key) for one in unread[1:])
     more = f" (also not read: {', '.join(others)})" if others else ""
     message = f"{_as_written(key, value)}; nothing reads it: {why}{more}"
     raise ConfigError(shown_key(key), None, message)
@@ -76,16 +76,16 @@ def _as_written(key: str, value: object) -> str:
 
 def unread_keys(points: Sequence[Any]) -> list[Unread]:
     """Return the keys that are set in some point of a sweep and that no point reads."""
-    found: dict[str, Unread] = {}
+    unread: dict[str, Unread] = {}
     for point in points:
         with using(map(pinned_plugin, point.plugins)):
             for key, value in given_keys(point).items():
-                if key not in found and (one := why_unread(point, key)) is not None:
-                    found[key] = one._replace(value=value)
-    for point in points if len(points) > 1 and found else ():
+                if key not in unread and (one := why_unread(point, key)) is not None:
+                    unread[key] = one._replace(value=value)
+    for point in points if len(points) > 1 and unread else ():
         with using(map(pinned_plugin, point.plugins)):
-            found = {key: one for key, one in found.items() if why_unread(point, key) is not None}
-    return list(found.values())
+            unread = {key: one for key, one in unread.items() if why_unread(point, key) is not None}
+    return list(unread.values())
 
 
 def as_read(config: Config) -> Config:

@@ -31,7 +31,7 @@ _GONE = ("tolerance", "audit", "max_simulations")
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _KeyEntry:
     """A key and its value, or the head of a table."""
 
     path: tuple[str, ...]
@@ -121,7 +121,7 @@ def _without(text: str, paths: Iterable[tuple[str, ...]]) -> str:
     return text
 
 
-def _entries(text: str) -> list[_Entry]:
+def _entries(text: str) -> list[_KeyEntry]:
     """Return the keys and heads of a valid TOML text, each after those that are in its value."""
     reader, counts = _Reader(text), Counter[tuple[str, ...]]()
     table: tuple[str, ...] = ()
@@ -142,7 +142,7 @@ def _entries(text: str) -> list[_Entry]:
                     table = (*table, str(counts[table] - 1))
             end = reader.tokens[-1].end() + is_list
             reader.skip("]")
-            reader.entries.append(_Entry(table, own, start, key_end, end))
+            reader.entries.append(_KeyEntry(table, own, start, key_end, end))
         reader.skip("\n")
     return reader.entries
 
@@ -153,7 +153,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         tokens = [t for t in _TOKEN.finditer(text) if t[0][0] != "#"]
         self.tokens = [t for t in reversed(tokens) if t[0] == "\n" or t[0].strip()]
-        self.entries: list[_Entry] = []
+        self.entries: list[_KeyEntry] = []
 
     def skip(self, *words: str) -> None:
         """Go on to the next token that is none of these."""
@@ -193,4 +193,4 @@ class _Reader:
         own, start, key_end = self.key()
         self.tokens.pop()
         path = (*table, *own)
-        self.entries.append(_Entry(path, own, start, key_end, self.value(path)))
+        self.entries.append(_KeyEntry(path, own, start, key_end, self.value(path)))

@@ -95,7 +95,7 @@ Series = tuple[str, str, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Slices:
+class SliceTrack:
     """Jobs on tracks."""
 
     places: tuple[str, ...]
@@ -147,13 +147,13 @@ def grain(run: ArchivedRun) -> str:
     return "group" if count <= MOST_SLICES else "machine"
 
 
-def slices_of(run: ArchivedRun, schedule: ArchivedSchedule, fine: str) -> Slices:
+def slices_of(run: ArchivedRun, schedule: ArchivedSchedule, fine: str) -> SliceTrack:
     """Return where each job that ran is shown: once a node, once a group, or once."""
     machine = run.machine
     ran = np.isfinite(schedule.start_s) & np.isfinite(schedule.end_s)
     if fine == "machine":
         jobs = np.flatnonzero(ran)
-        return Slices((machine.name,), jobs, np.zeros(len(jobs), dtype=np.int64))
+        return SliceTrack((machine.name,), jobs, np.zeros(len(jobs), dtype=np.int64))
     job = np.repeat(np.arange(len(run.jobs)), np.diff(schedule.range_ptr))
     each = np.repeat(job, schedule.range_length)
     start = np.repeat(schedule.range_first, schedule.range_length).astype(np.int64)
@@ -164,11 +164,11 @@ def slices_of(run: ArchivedRun, schedule: ArchivedSchedule, fine: str) -> Slices
     each, node = each[kept], node[kept]
     if fine == "node":
         names = machine.node_names or tuple(f"node {i}" for i in range(machine.n_nodes))
-        return Slices(names, each, node)
+        return SliceTrack(names, each, node)
     group = machine.router_group[machine.port_router[node * machine.rails]].astype(np.int64)
     pairs = np.unique(each * np.int64(len(machine.group_names)) + group)
     n = len(machine.group_names)
-    return Slices(machine.group_names, pairs // n, pairs % n)
+    return SliceTrack(machine.group_names, pairs // n, pairs % n)
 
 
 def _jobs(

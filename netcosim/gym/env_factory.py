@@ -18,7 +18,7 @@ from cosim.run_times.measured_times import Measured
 from cosim.run_times.model_context import ModelContext
 from netcosim.config.config import Config, QueueSection
 from netcosim.config.content import checked_config
-from netcosim.config.decider import Program, check_by_count, make_decider
+from netcosim.config.decider import DeciderProgram, check_by_count, make_decider
 from netcosim.config.load import config_from, load_config
 from netcosim.config.unread import as_read
 from netcosim.runs.cosim import run_cosim
@@ -222,7 +222,7 @@ def _decider_of(queue: QueueSection) -> Decider:
     """Return what selects the next job, where the agent does not."""
     if queue.decider is None:
         return ORDER_DECIDERS[queue.backfill]()
-    if isinstance(queue.decider, Program):
+    if isinstance(queue.decider, DeciderProgram):
         raise NetcosimError("queue.decider: environments do not run programs; use a name or class")
     return make_decider(queue.decider, queue.decider_files)
 

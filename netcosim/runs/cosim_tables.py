@@ -147,8 +147,8 @@ def _policy_row(
 
 
 def _queue_row(summary: QueueSummary) -> dict[str, object]:
-    found = {name: getattr(summary, name) for name in _QUEUE_COLUMNS}
-    return found | {"jobs": summary.n_jobs, "overran_jobs": summary.n_overran}
+    row = {name: getattr(summary, name) for name in _QUEUE_COLUMNS}
+    return row | {"jobs": summary.n_jobs, "overran_jobs": summary.n_overran}
 
 
 def _measured_rows(result: CosimResult) -> Rows:

@@ -29,7 +29,7 @@ def frames_of(tables: Mapping[str, Rows]) -> dict[str, pd.DataFrame]:
     return {name: with_units(pd.DataFrame(rows)) for name, rows in tables.items()}
 
 
-def join_points(found: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]) -> pd.DataFrame:
+def join_points(points: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]) -> pd.DataFrame:
     """Return one table of several points: parameters that vary, then the table's columns.
 
     Parameters
@@ -39,10 +39,10 @@ def join_points(found: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]
     """
     import pandas as pd
 
-    flat = [flatten(config) for _, config, _ in found]
+    flat = [flatten(config) for _, config, _ in points]
     names = varying(flat)
     frames = []
-    for (key, _, columns), parameters in zip(found, flat, strict=True):
+    for (key, _, columns), parameters in zip(points, flat, strict=True):
         length = len(next(iter(columns.values()), []))
         lead = {name: [cell(parameters.get(name))] * length for name in names}
         cells = {name: [cell(v) for v in values] for name, values in columns.items()}

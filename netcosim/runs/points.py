@@ -85,10 +85,10 @@ def replaced(config: Mapping[str, object], changes: Mapping[str, object]) -> dic
 
     Entries of a list have numbers: ``communication.mix.0.weight``.
     """
-    found: Any = dict(config)
+    content: Any = dict(config)
     for dotted, value in changes.items():
-        found = _with(found, dotted, value, dotted)
-    return dict(found)
+        content = _with(content, dotted, value, dotted)
+    return dict(content)
 
 
 def _with(level: object, rest: str, value: object, dotted: str) -> object:

@@ -126,8 +126,12 @@ def _with_intervals(
     if seconds > _LONG_S:
         shown = format_quantity(seconds, "time", 1)
         print_line(f"queues on {resamples} other logs for intervals of waits, about {shown}")
-    found = redrawn(result, resamples, runner) if resamples else None
-    return with_intervals(tables, result, found) if found and found.resamples else tables
+    redrawn_queues = redrawn(result, resamples, runner) if resamples else None
+    return (
+        with_intervals(tables, result, redrawn_queues)
+        if redrawn_queues and redrawn_queues.resamples
+        else tables
+    )
 
 
 def _page(store: Store, key: str, path: Path) -> Path:

@@ -13,7 +13,7 @@ from cosim.registry import RUNTIME_MODELS
 from cosim.run_times.measured_times import Measured
 from cosim.run_times.packet_judge import cost_s
 from netcosim.config.config import Config
-from netcosim.config.decider import Program
+from netcosim.config.decider import DeciderProgram
 from netcosim.runs.points import point_key
 from netcosim.runs.results import results_in
 from netcosim.runs.run_context import run_context
@@ -85,7 +85,7 @@ def plan_run(config: Config, out: Path | None, jobs: int) -> RunPlan:
     program of the user's is started. ``out`` is the folder of its results.
     """
     context, reference = run_context(config), config.relative_to
-    queues, starts_program = context.queues, isinstance(config.queue.decider, Program)
+    queues, starts_program = context.queues, isinstance(config.queue.decider, DeciderProgram)
     if starts_program:
         undecided = queues.section.model_copy(update={"decider": None})
         queues = replace(queues, config=queues.config.model_copy(update={"queue": undecided}))

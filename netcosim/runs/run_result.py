@@ -98,8 +98,8 @@ class Run(CosimResult):
     def _figures(self) -> dict[str, Drawing]:
         from netcosim.report.figures.run import run_drawings
 
-        found = run_drawings(self._rows, archive_of(self))
-        return {drawing.name: drawing for group in found.values() for drawing in group}
+        drawings = run_drawings(self._rows, archive_of(self))
+        return {drawing.name: drawing for group in drawings.values() for drawing in group}
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -117,8 +117,8 @@ class Run(CosimResult):
         name = self.figures[0] if figure is None else figure
         if name not in self._figures:
             raise unknown_name("figure", name, self.figures)
-        found = self._figures[name]
-        return Plot(name, found.caption or found.title, found.draw())
+        drawing = self._figures[name]
+        return Plot(name, drawing.caption or drawing.title, drawing.draw())
 
     def _repr_html_(self) -> str:
         shown = self.policies
@@ -171,5 +171,5 @@ def run(config: Config | Mapping[str, Any] | str | Path, *, progress: bool = Tru
     if progress:
         compile_kernels(parts_of(config))
     with show_progress(100, "%", shown=progress) as show:
-        found = run_cosim(config, lambda what, share: show.at(100 * share, what), show.print_line)
-    return Run(**{field.name: getattr(found, field.name) for field in fields(found)})
+        result = run_cosim(config, lambda what, share: show.at(100 * share, what), show.print_line)
+    return Run(**{field.name: getattr(result, field.name) for field in fields(result)})

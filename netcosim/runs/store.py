@@ -316,10 +316,10 @@ class Store:
         NetcosimError
             No such point or table.
         """
-        found = self.tables(key, table)
-        if table not in found:
+        tables = self.tables(key, table)
+        if table not in tables:
             raise NetcosimError(f"{self.path}: no table {table!r} of point {key[:12]}")
-        return found[table]
+        return tables[table]
 
     def tables(self, key: str, name: str | None = None) -> dict[str, list[dict[str, object]]]:
         """Return the tables of one point by name: all of them, or only the named one."""
@@ -383,14 +383,14 @@ class Store:
         if table not in self.table_names():
             listed = ", ".join(self.table_names()) or "none"
             raise NetcosimError(f"{self.path}: no table {table!r}; stored tables: {listed}")
-        found = self._read(
+        rows = self._read(
             "SELECT key, config, columns FROM points JOIN results ON key = point_key"
             " WHERE table_name = ? ORDER BY config",
             (text, mapping, columns),
             table,
         )
-        if not found:
+        if not rows:
             raise NetcosimError(
                 f"{self.path}: damaged results file: table {table!r} is of no stored point"
             )
-        return join_points(found)
+        return join_points(rows)

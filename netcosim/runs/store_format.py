@@ -153,9 +153,9 @@ def check_content(db: sqlite3.Connection, path: Path, version: int) -> None:
     without checksums only the former are looked for. A task's checksum is looked at when it is
     read.
     """
-    found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise NetcosimError(f"{path}: damaged results file: {' '.join(found.split())[:200]}")
+    answer = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if answer != "ok":
+        raise NetcosimError(f"{path}: damaged results file: {' '.join(answer.split())[:200]}")
     queries = {
         "row": "PRAGMA foreign_key_check",
         "archives": "SELECT 1 FROM archives WHERE digest IS NOT sha256(content) LIMIT 1",

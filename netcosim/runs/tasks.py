@@ -132,9 +132,9 @@ class StoredTasks:
         def share(name: str) -> ReportProgress:
             return share_of(progress, name, len(done), len(tasks))
 
-        def finish(results: Sequence[tuple[str, Columns | Failure]]) -> None:
-            failures = [result for _, result in results if isinstance(result, Failure)]
-            good = {n: result for n, result in results if not isinstance(result, Failure)}
+        def finish(results: Sequence[tuple[str, Columns | TaskFailure]]) -> None:
+            failures = [result for _, result in results if isinstance(result, TaskFailure)]
+            good = {n: result for n, result in results if not isinstance(result, TaskFailure)}
             with self.store.together():
                 for name, columns in good.items():
                     if len(content := to_bytes(columns)) <= _MOST_BYTES:
@@ -176,7 +176,7 @@ def columns_from(content: bytes) -> Columns:
 
 
 @dataclass(frozen=True)
-class Failure:
+class TaskFailure:
     """Why a task that another process computed has no result."""
 
     message: str
@@ -190,7 +190,7 @@ class Failure:
 
 def compute_pickled(
     pickled: bytes, plugins: Sequence[Mapping[str, str]], arguments: tuple[Any, ...]
-) -> Columns | Failure:
+) -> Columns | TaskFailure:
     """Compute a task in another process, with the plug-ins of its config."""
     try:
         with using(map(pinned_plugin, plugins)):
@@ -198,7 +198,7 @@ def compute_pickled(
     except Exception as error:
         raise_interrupt_behind(error)
         is_fault = not isinstance(error, NetcosimError)
-        return Failure(traceback.format_exc() if is_fault else str(error), is_fault)
+        return TaskFailure(traceback.format_exc() if is_fault else str(error), is_fault)
 
 
 def _pickled(compute: Callable[..., Columns]) -> bytes:

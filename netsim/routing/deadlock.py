@@ -27,7 +27,7 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
     first = t.first_router_link
     reserved = routing.n_vcs - 1 if routing.name == "minimal-adaptive" else -1
     sources = sorted({int(r) for r in t.port_router})
-    found: set[tuple[Channel, Channel]] = set()
+    pairs: set[tuple[Channel, Channel]] = set()
     for dst in range(t.n_ports):
         # A place is a packet's router, its state, and the channel that it holds.
         todo: list[tuple[int, int, Channel | None]] = [(r, 0, None) for r in sources]
@@ -49,12 +49,12 @@ def dependencies(routing: Routing) -> set[tuple[Channel, Channel]]:
                     )
                 wanted = (hop.link, hop.vc)
                 if held is not None and hop.vc != reserved:
-                    found.add((held, wanted))
+                    pairs.add((held, wanted))
                 place = (int(t.link_dst[hop.link]) - t.n_ports, hop.state, wanted)
                 if place not in seen:
                     seen.add(place)
                     todo.append(place)
-    return found
+    return pairs
 
 
 def find_cycle(routing: Routing) -> list[Channel] | None:

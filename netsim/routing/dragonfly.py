@@ -77,7 +77,7 @@ from netsim.routing.dragonfly_reference import (
     BiasS,
     Compared,
     CountsBids,
-    Reference,
+    DragonflyReference,
     ThresholdBytes,
     Ugal,
     Weight,
@@ -143,7 +143,9 @@ def _local_steps(s: DragonflyShape) -> tuple[NDArray[np.int64], NDArray[np.int64
     return link, hops
 
 
-def _tables(topology: Topology, name: str, reference: Reference, n_vcs: int) -> RouteTables:
+def _tables(
+    topology: Topology, name: str, reference: DragonflyReference, n_vcs: int
+) -> RouteTables:
     s, ugal = reference.s, reference.ugal
     a, g, k = s.a, s.g, s.global_links_per_pair
     bits = max(copy_bits(k), int(name == "merlin-ugal"))
@@ -270,14 +272,16 @@ def dragonfly_routing(
     )
 
 
-def _reference(topology: Topology, shape: DragonflyShape, rule: str, ugal: Ugal) -> Reference:
+def _reference(
+    topology: Topology, shape: DragonflyShape, rule: str, ugal: Ugal
+) -> DragonflyReference:
     """Return the plain form of a rule."""
     if rule == "merlin-ugal":
         return MerlinUgal(topology, shape, ugal)
     for name, by_node in BY_NODE.items():
         if rule == by_node:
             return ByNode(topology, shape, name, ugal)
-    return Reference(topology, shape, rule, ugal)
+    return DragonflyReference(topology, shape, rule, ugal)
 
 
 Intermediate = Annotated[

@@ -31,7 +31,7 @@ from collections.abc import Sequence
 
 from netsim.routing.base import Hop, View
 from netsim.routing.choosing import one_of
-from netsim.routing.dragonfly_reference import NOT_CHOSEN, Reference, Ugal, copy_bits
+from netsim.routing.dragonfly_reference import NOT_CHOSEN, DragonflyReference, Ugal, copy_bits
 from netsim.routing.make_tables import ejection
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topology import Topology
@@ -48,7 +48,7 @@ def _lightest(choices: Sequence[Hop], weights: Sequence[int], key: int, i: int) 
     return one_of(equals, key, i)
 
 
-class MerlinUgal(Reference):
+class MerlinUgal(DragonflyReference):
     """`choices` and `choose` of "merlin-ugal"."""
 
     def __init__(self, topology: Topology, shape: DragonflyShape, ugal: Ugal) -> None:
@@ -66,8 +66,8 @@ class MerlinUgal(Reference):
         choices = self._choices(router, dst_node, state, key)
         if len(choices) == 1:
             return choices[0]
-        here, target = router // self.s.a, self._router(dst_node) // self.s.a
-        if here == target:
+        own_group, target = router // self.s.a, self._router(dst_node) // self.s.a
+        if own_group == target:
             direct, detour = (view.queue_bytes(hop.link, 0) for hop in choices)
             return choices[direct > _DETOUR_WEIGHT * detour + self.ugal.threshold_bytes]
         taken = state % 4
@@ -105,25 +105,25 @@ class MerlinUgal(Reference):
         s, dst_router, k = self.s, self._router(dst_node), self.s.global_links_per_pair
         if router == dst_router:
             return [ejection(self.topology, dst_node, state)]
-        here, target, taken = router // s.a, dst_router // s.a, state % 4
-        if here == target:
+        own_group, target, taken = router // s.a, dst_router // s.a, state % 4
+        if own_group == target:
             return self._inside(router, dst_router, state, key)
         middle, copy, detours = self.parts(state // 4)
         if taken:
             copies = range(k) if taken == NOT_CHOSEN else [copy]
             return [self._onward(router, target, c) for c in copies]
         if state == 0:
-            middles: Sequence[int | None] = self.middles(here, target) or [None]
+            middles: Sequence[int | None] = self.middles(own_group, target) or [None]
             if key is not None:
                 middles = [one_of(middles, key, 0)]
-            found = []
+            hops = []
             for m in middles:
                 for c in range(k):
-                    found.append(self._first(router, target, target if m is None else m, c, 0))
+                    hops.append(self._first(router, target, target if m is None else m, c, 0))
                     if m is not None:
-                        found.append(self._first(router, target, m, c, 1))
-            return found
-        ends = [self.ends(s.global_link(here, group, copy))[0] for group in (target, middle)]
+                        hops.append(self._first(router, target, m, c, 1))
+            return hops
+        ends = [self.ends(s.global_link(own_group, group, copy))[0] for group in (target, middle)]
         choices = [d for d in (0, 1) if ends[d] == router and not (d and middle == target)]
         return [self._first(router, target, middle, copy, d) for d in choices or [detours]]
 

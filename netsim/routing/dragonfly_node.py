@@ -23,7 +23,7 @@ from itertools import product
 import numpy as np
 
 from netsim.routing.base import Hop, View
-from netsim.routing.dragonfly_reference import Reference
+from netsim.routing.dragonfly_reference import DragonflyReference
 from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection
 
@@ -32,31 +32,31 @@ PLACES = ("leaves", "arrived", "turned", "entered")
 LEAVES, ARRIVED, TURNED, ENTERED = range(len(PLACES))
 
 
-class ByNode(Reference):
+class ByNode(DragonflyReference):
     """`choices` and `choose` of "valiant" and "ugal-l" through a drawn node."""
 
     inside_too = False
 
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
         """Return every hop that is possible for any loads and draws."""
-        here, target = router // self.s.a, self._router(dst_node) // self.s.a
-        if state or here == target:
+        own_group, target = router // self.s.a, self._router(dst_node) // self.s.a
+        if state or own_group == target:
             return [self._on(router, dst_node, state)]
-        k, found = range(self.s.global_links_per_pair), []
+        k, paths = range(self.s.global_links_per_pair), []
         for middle in range(self.s.n_routers):
-            if middle // self.s.a != here:
-                found += [self.plan(middle, *c) * 4 + LEAVES for c in product(k, k)]
+            if middle // self.s.a != own_group:
+                paths += [self.plan(middle, *c) * 4 + LEAVES for c in product(k, k)]
         # any node of the own group may be drawn, so the minimal path is always possible
-        found += [self.plan(self._router(dst_node), 0, c) * 4 + TURNED for c in k]
-        return [self._on(router, dst_node, state) for state in found]
+        paths += [self.plan(self._router(dst_node), 0, c) * 4 + TURNED for c in k]
+        return [self._on(router, dst_node, state) for state in paths]
 
     def choose(
         self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
         """Return the hop, over a drawn node or not."""
         s, dst_router = self.s, self._router(dst_node)
-        here, target, k = router // s.a, dst_router // s.a, self.s.global_links_per_pair
-        if state or here == target:
+        own_group, target, k = router // s.a, dst_router // s.a, self.s.global_links_per_pair
+        if state or own_group == target:
             return self._on(router, dst_node, state)
 
         def number(i: int, n: int) -> int:
@@ -64,7 +64,7 @@ class ByNode(Reference):
 
         middle, direct, out, copy = number(0, s.n_routers), number(1, k), number(2, k), number(3, k)
         minimal = self.plan(dst_router, 0, direct) * 4 + TURNED
-        if middle // s.a == here:
+        if middle // s.a == own_group:
             return self._on(router, dst_node, minimal)
         detour = self.plan(middle, out, copy) * 4 + LEAVES
         hops = [self._on(router, dst_node, state) for state in (minimal, detour)]
@@ -90,15 +90,17 @@ class ByNode(Reference):
         s, dst_router = self.s, self._router(dst_node)
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
-        here, target, place = router // s.a, dst_router // s.a, state % 4
+        own_group, target, place = router // s.a, dst_router // s.a, state % 4
         middle, out, copy = self.parts(state // 4)
         if place == ARRIVED and router == middle:
             place = TURNED
-        if here == target and (state == 0 or place >= TURNED):
+        if own_group == target and (state == 0 or place >= TURNED):
             return Hop(self.link_toward(router, dst_router), 3, ENTERED)
         if place == ARRIVED:
             return Hop(self.link_toward(router, middle), 1, state)
-        link = s.global_link(here, *((middle // s.a, out) if place == LEAVES else (target, copy)))
+        link = s.global_link(
+            own_group, *((middle // s.a, out) if place == LEAVES else (target, copy))
+        )
         owner, _ = self.ends(link)
         kept = self.plan(middle, out, copy) * 4
         if owner == router:

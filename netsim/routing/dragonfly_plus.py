@@ -82,23 +82,23 @@ def _tables(
     return make_tables(topology, code, n_vcs, params, links, spines, own)
 
 
-class _Reference:
+class _PlusReference:
     """The routing in plain Python, only from the shape's arithmetic."""
 
     def __init__(self, topology: Topology, shape: DragonflyPlusShape, name: str, bias: int) -> None:
         self.topology, self.s, self.name, self.bias = topology, shape, name, bias
         self.size = 1 << _bits(shape.global_links_per_pair)
 
-    def middles(self, here: int, target: int) -> list[int]:
-        return [m for m in range(self.s.g) if m not in (here, target)]
+    def middles(self, own_group: int, target: int) -> list[int]:
+        return [m for m in range(self.s.g) if m not in (own_group, target)]
 
     def own_copies(self, group: int, spine: int, target: int) -> list[int]:
         copies = range(self.s.global_links_per_pair)
         return [c for c in copies if self.s.global_spine(group, target, c) == spine]
 
-    def leave(self, here: int, leaf: int, group: int, copy: int) -> Hop:
+    def leave(self, own_group: int, leaf: int, group: int, copy: int) -> Hop:
         """Return the hop from the source's leaf up to the spine of a copy of a global link."""
-        up = self.s.up_link(here, leaf, self.s.global_spine(here, group, copy))
+        up = self.s.up_link(own_group, leaf, self.s.global_spine(own_group, group, copy))
         return Hop(up, 0, (group * self.size + copy) * 4)
 
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
@@ -107,29 +107,31 @@ class _Reference:
         dst_router = int(self.topology.port_router[dst_node])
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
-        here, place = divmod(router, s.routers_per_group)
+        own_group, place = divmod(router, s.routers_per_group)
         target, dst_leaf = divmod(dst_router, s.routers_per_group)
         plan, taken = divmod(state, 4)
         if place >= s.leaves:
-            if here == target:
-                return Hop(s.down_link(here, dst_leaf, place - s.leaves), max(taken - 1, 0), state)
+            if own_group == target:
+                return Hop(
+                    s.down_link(own_group, dst_leaf, place - s.leaves), max(taken - 1, 0), state
+                )
             if taken == 0:
                 group, copy = divmod(plan, self.size)
-                return Hop(s.global_link(here, group, copy), 0, 1)
-        elif taken == 1 and here != target:
-            spine = s.global_spine(here, target, plan)
-            return Hop(s.up_link(here, place, spine), 1, state)
+                return Hop(s.global_link(own_group, group, copy), 0, 1)
+        elif taken == 1 and own_group != target:
+            spine = s.global_spine(own_group, target, plan)
+            return Hop(s.up_link(own_group, place, spine), 1, state)
         return None
 
-    def onward(self, here: int, spine: int, target: int) -> tuple[list[Hop], list[list[Hop]]]:
+    def onward(self, own_group: int, spine: int, target: int) -> tuple[list[Hop], list[list[Hop]]]:
         """Return the hops from an intermediate spine: by its own links, else by copy and leaf."""
         s = self.s
-        own = self.own_copies(here, spine, target)
+        own = self.own_copies(own_group, spine, target)
         if own:
-            return [Hop(s.global_link(here, target, c), 1, 2) for c in own], []
+            return [Hop(s.global_link(own_group, target, c), 1, 2) for c in own], []
         copies = range(s.global_links_per_pair)
         return [], [
-            [Hop(s.down_link(here, leaf, spine), 0, c * 4 + 1) for leaf in range(s.leaves)]
+            [Hop(s.down_link(own_group, leaf, spine), 0, c * 4 + 1) for leaf in range(s.leaves)]
             for c in copies
         ]
 
@@ -138,18 +140,18 @@ class _Reference:
         if settled is not None:
             return [settled]
         s = self.s
-        here, place = divmod(router, s.routers_per_group)
+        own_group, place = divmod(router, s.routers_per_group)
         target = int(self.topology.port_router[dst_node]) // s.routers_per_group
         if place >= s.leaves:
-            own, down = self.onward(here, place - s.leaves, target)
+            own, down = self.onward(own_group, place - s.leaves, target)
             return own + [hop for row in down for hop in row]
-        if here == target:
-            return [Hop(s.up_link(here, place, spine), 0, 0) for spine in range(s.spines)]
-        middles = self.middles(here, target)
+        if own_group == target:
+            return [Hop(s.up_link(own_group, place, spine), 0, 0) for spine in range(s.spines)]
+        middles = self.middles(own_group, target)
         groups = [target] if self.name != "valiant" or not middles else []
         groups += middles if self.name != "minimal" else []
         copies = range(s.global_links_per_pair)
-        return [self.leave(here, place, m, copy) for m, copy in product(groups, copies)]
+        return [self.leave(own_group, place, m, copy) for m, copy in product(groups, copies)]
 
     def choose(
         self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
@@ -158,14 +160,14 @@ class _Reference:
         if settled is not None:
             return settled
         s = self.s
-        here, place = divmod(router, s.routers_per_group)
+        own_group, place = divmod(router, s.routers_per_group)
         target = int(self.topology.port_router[dst_node]) // s.routers_per_group
 
         def number(i: int, n: int) -> int:
             return int(draw(np.uint64(key), i, n))
 
         if place >= s.leaves:
-            own, down = self.onward(here, place - s.leaves, target)
+            own, down = self.onward(own_group, place - s.leaves, target)
             return (
                 own[number(0, len(own))] if own else down[number(1, len(down))][number(2, s.leaves)]
             )
@@ -177,30 +179,32 @@ class _Reference:
             order = [(start + j) % len(links) for j in range(len(links))]
             return min(order, key=lambda j: view.load(links[j])) if adapts else start
 
-        if here == target:
-            ups = [s.up_link(here, place, spine) for spine in range(s.spines)]
+        if own_group == target:
+            ups = [s.up_link(own_group, place, spine) for spine in range(s.spines)]
             return Hop(ups[pick(0, ups)], 0, 0)
 
         def seen(group: int) -> list[int]:
             copies = range(s.global_links_per_pair)
             if self.name == "ugal-g":
-                return [s.global_link(here, group, c) for c in copies]
-            return [s.up_link(here, place, s.global_spine(here, group, c)) for c in copies]
+                return [s.global_link(own_group, group, c) for c in copies]
+            return [
+                s.up_link(own_group, place, s.global_spine(own_group, group, c)) for c in copies
+            ]
 
         direct = pick(1, seen(target))
-        middles = self.middles(here, target)
+        middles = self.middles(own_group, target)
         if self.name == "minimal" or not middles:
-            return self.leave(here, place, target, direct)
+            return self.leave(own_group, place, target, direct)
         middle = middles[number(0, len(middles))]
         out = pick(2, seen(middle))
-        indirect = self.leave(here, place, middle, out)
+        indirect = self.leave(own_group, place, middle, out)
         if self.name == "valiant":
             return indirect
-        landing = s.global_spine(middle, here, out)
+        landing = s.global_spine(middle, own_group, out)
         hops = 4 if self.own_copies(middle, landing, target) else 6
         load_min, load_val = view.load(seen(target)[direct]), view.load(seen(middle)[out])
         if load_min * 3 <= load_val * hops + self.bias:
-            return self.leave(here, place, target, direct)
+            return self.leave(own_group, place, target, direct)
         return indirect
 
 
@@ -218,7 +222,7 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
     shape = topology.shape
     assert isinstance(shape, DragonflyPlusShape)
     n_vcs = 1 if name == "minimal" or shape.g <= 2 else 2
-    reference = _Reference(topology, shape, name, bias_ps)
+    reference = _PlusReference(topology, shape, name, bias_ps)
     return Routing(
         name=name,
         topology=topology,

@@ -130,7 +130,7 @@ def judges_inside(topology: Topology, shape: DragonflyShape, name: str) -> bool:
     return name in ("ugal-l", "ugal-g", "par") and narrow
 
 
-class Reference:
+class DragonflyReference:
     """`choices` and `choose` of one dragonfly routing."""
 
     inside_too = True
@@ -171,8 +171,8 @@ class Reference:
         rest, second = divmod(plan - 1, size)
         return *divmod(rest, size), second
 
-    def middles(self, here: int, target: int) -> list[int]:
-        return [m for m in range(self.s.g) if m not in (here, target)]
+    def middles(self, own_group: int, target: int) -> list[int]:
+        return [m for m in range(self.s.g) if m not in (own_group, target)]
 
     def copies(self, router: int, dst_router: int) -> list[int]:
         """Return the copies of the links to the destination's group that minimal paths may take."""
@@ -199,9 +199,9 @@ class Reference:
 
     def hop(self, router: int, target: int, taken: int, plan: int) -> Hop:
         """Return the next hop of a plan in a group that is not the destination's."""
-        here = router // self.s.a
+        own_group = router // self.s.a
         group, first, second = self.parts(plan)
-        link = self.s.global_link(here, *((group, first) if taken == 0 else (target, second)))
+        link = self.s.global_link(own_group, *((group, first) if taken == 0 else (target, second)))
         owner, _ = self.ends(link)
         if owner == router:
             unsure = self.adapts and taken == 0 and group != target
@@ -219,13 +219,13 @@ class Reference:
         dst_router = int(self.topology.port_router[dst_node])
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
-        here, target = router // self.s.a, dst_router // self.s.a
+        own_group, target = router // self.s.a, dst_router // self.s.a
         plan, taken = divmod(state, 4)
-        if here == target:
+        if own_group == target:
             if self.detours_inside and taken == 0:
                 if plan == 0:
                     return None
-                via = here * self.s.a + plan - 1
+                via = own_group * self.s.a + plan - 1
                 if via != router:
                     return self.inside(router, via)
                 plan, taken, state = 0, 1, 1
@@ -242,8 +242,8 @@ class Reference:
         if settled is not None:
             return [settled]
         dst_router, s = int(self.topology.port_router[dst_node]), self.s
-        here, target = router // s.a, dst_router // s.a
-        if here == target:
+        own_group, target = router // s.a, dst_router // s.a
+        if own_group == target:
             vias = self.vias(router, dst_router)
             if self.adapts or self.judges_inside or not vias:
                 vias = [dst_router, *vias]
@@ -253,7 +253,7 @@ class Reference:
             group, first, second = self.parts(plan)
             seconds = {second, (second + 1) % k}
             return [self.hop(router, target, 1, self.plan(group, first, c)) for c in seconds]
-        copies, middles, plans = range(k), self.middles(here, target), []
+        copies, middles, plans = range(k), self.middles(own_group, target), []
         if plan:
             plans.append(plan)
         elif not self.detours_always or not middles:
@@ -276,8 +276,8 @@ class Reference:
 
         s, k = self.s, self.s.global_links_per_pair
         dst_router = int(self.topology.port_router[dst_node])
-        here, target = router // s.a, dst_router // s.a
-        if here == target:
+        own_group, target = router // s.a, dst_router // s.a
+        if own_group == target:
             return self._choose_inside(view, router, dst_router, number)
         group, first, second = self.parts(state // 4)
         if state % 4 == NOT_CHOSEN:
@@ -288,7 +288,7 @@ class Reference:
         if self.adapts:
             direct = self._freest(view, router, target, direct, 0)
         minimal = self.plan(target, direct, 0)
-        middles = self.middles(here, target)
+        middles = self.middles(own_group, target)
         if self.name == "minimal" or not middles:
             return self.hop(router, target, 0, minimal)
         middle, out, copy = middles[number(0, len(middles))], number(2, k), number(3, k)
@@ -309,9 +309,9 @@ class Reference:
     ) -> bool:
         """Return whether UGAL prefers the minimal plan to the detour."""
         s, ugal = self.s, self.ugal
-        here, target = router // s.a, dst_router // s.a
+        own_group, target = router // s.a, dst_router // s.a
         (_, direct, _), (middle, out, copy) = self.parts(minimal), self.parts(detour)
-        links = s.global_link(here, target, direct), s.global_link(here, middle, out)
+        links = s.global_link(own_group, target, direct), s.global_link(own_group, middle, out)
         hops_min, hops_val = 1, ugal.weight
         if hops_val is None:
             d_out, d_in = self.ends(links[1])

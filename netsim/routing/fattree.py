@@ -71,11 +71,11 @@ class UpDown:
             ports, static = self.positions(router, dst_node)
             up = [s.leaf_up(router, port) for port in ports]
         elif router < s.n_leaves + s.n_l2:
-            here, position = divmod(router - s.n_leaves, s.w2)
-            if here == pod:
+            own_pod, position = divmod(router - s.n_leaves, s.w2)
+            if own_pod == pod:
                 return [s.leaf_down(leaf, position)]
-            ports, static = self.spines(here, position, dst_node)
-            up = [s.l2_up(here, position, port) for port in ports]
+            ports, static = self.spines(own_pod, position, dst_node)
+            up = [s.l2_up(own_pod, position, port) for port in ports]
         else:
             position, spine = divmod(router - s.n_leaves - s.n_l2, s.w3)
             return [s.l2_down(pod, position, spine)]

@@ -55,7 +55,7 @@ _Written = Callable[[Sequence[int], NDArray[np.int64]], ArrayLike]
 """Return the table entries for a list of open ports and the digits of the destination nodes."""
 
 
-class _Reference(UpDown):
+class _PartitionReference(UpDown):
     """The routing in plain Python: digits and what two switches have in common."""
 
     def __init__(self, topology: Topology, parts: list[PartitionShape], rule: str) -> None:
@@ -63,27 +63,27 @@ class _Reference(UpDown):
         self.of_node = {v: part for part in parts for nodes in part.leaves.values() for v in nodes}
 
     def positions(self, leaf: int, dst_node: int) -> tuple[Sequence[int], int]:
-        part, there = self.of_node.get(dst_node), self.s.leaf_of(dst_node)
+        part, dst_leaf = self.of_node.get(dst_node), self.s.leaf_of(dst_node)
         if part is not None and leaf in part.leaves:
-            here, pod = leaf // self.s.m2, there // self.s.m2
-            both = [p for p in part.up.get(leaf, []) if p in part.up.get(there, [])]
-            ports = [p for p in both if here == pod or self.common(part, here, pod, p)]
+            own_pod, pod = leaf // self.s.m2, dst_leaf // self.s.m2
+            both = [p for p in part.up.get(leaf, []) if p in part.up.get(dst_leaf, [])]
+            ports = [p for p in both if own_pod == pod or self.common(part, own_pod, pod, p)]
             if ports:
-                return ports, part.leaves[there].index(dst_node) % len(ports)
+                return ports, part.leaves[dst_leaf].index(dst_node) % len(ports)
         return super().positions(leaf, dst_node)
 
     def spines(self, pod: int, position: int, dst_node: int) -> tuple[Sequence[int], int]:
-        part, there = self.of_node.get(dst_node), self.s.leaf_of(dst_node)
+        part, dst_leaf = self.of_node.get(dst_node), self.s.leaf_of(dst_node)
         if part is not None:
-            ports = self.common(part, pod, there // self.s.m2, position)
+            ports = self.common(part, pod, dst_leaf // self.s.m2, position)
             if ports:
-                return ports, part.pods[there // self.s.m2].index(there) % len(ports)
+                return ports, part.pods[dst_leaf // self.s.m2].index(dst_leaf) % len(ports)
         return super().spines(pod, position, dst_node)
 
     def common(self, part: PartitionShape, pod: int, other: int, position: int) -> list[int]:
         """Return the spines that the L2 switches of a position have in two pods."""
-        there = part.spines.get((other, position), [])
-        return [j for j in part.spines.get((pod, position), []) if j in there]
+        other_spines = part.spines.get((other, position), [])
+        return [j for j in part.spines.get((pod, position), []) if j in other_spines]
 
 
 def partition_routing(
@@ -132,7 +132,7 @@ def partition_routing(
         _fill(part, s, at_leaf, at_l2, written)
     return up_down_routing(
         "partition" if static else f"partition {rule}",
-        _Reference(topology, parts, STATIC if static else rule),
+        _PartitionReference(topology, parts, STATIC if static else rule),
         kernels.PARTITION if static else CODES[rule],
         (at_leaf, at_l2, lists.table()),
         row=s.n_nodes,
@@ -152,11 +152,11 @@ def _fill(
         for place, leaf in enumerate(leaves):
             nodes = np.array(part.leaves[leaf])
             digits = np.arange(len(nodes))
-            there = set(part.up.get(leaf, []))
+            positions = set(part.up.get(leaf, []))
             for source in part.leaves:
-                here = source // s.m2
-                both = [p for p in part.up.get(source, []) if p in there]
-                ports = [p for p in both if here == pod or common.get((here, pod, p))]
+                own_pod = source // s.m2
+                both = [p for p in part.up.get(source, []) if p in positions]
+                ports = [p for p in both if own_pod == pod or common.get((own_pod, pod, p))]
                 if source != leaf and ports:
                     at_leaf[source, nodes] = written(ports, digits)
             for other, position in part.spines:
@@ -168,10 +168,10 @@ def _fill(
 
 def _common_spines(part: PartitionShape) -> dict[tuple[int, int, int], list[int]]:
     """Map (pod, other pod, position) to the spines that both L2 switches have."""
-    found = {}
-    for (pod, position), mine in part.spines.items():
+    common = {}
+    for (pod, position), own_spines in part.spines.items():
         for other in part.pods:
-            there = set(part.spines.get((other, position), []))
+            other_spines = set(part.spines.get((other, position), []))
             if other != pod:
-                found[pod, other, position] = [j for j in mine if j in there]
-    return found
+                common[pod, other, position] = [j for j in own_spines if j in other_spines]
+    return common

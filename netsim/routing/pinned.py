@@ -165,8 +165,8 @@ def _pinned(
     flow, size, number = flow[order], size[order], number[order]
     ends = router[flow[:, :2]] @ (topology.n_routers, 1)
     _, at, which = np.unique(ends, return_index=True, return_inverse=True)
-    found = [paths.between(*flow[i, :2].tolist()) for i in at.tolist()]
-    count = np.array([len(links) for links, _ in found], dtype=np.int64)
+    paths_found = [paths.between(*flow[i, :2].tolist()) for i in at.tolist()]
+    count = np.array([len(links) for links, _ in paths_found], dtype=np.int64)
     for i in np.flatnonzero(number >= count[which])[:1].tolist():
         (a, b), most = flow[i, :2] // rails, count[which[i]]
         raise NetcosimError(
@@ -174,10 +174,10 @@ def _pinned(
             f"length; from 0 to {most - 1}"
         )
     # behind the last link of a path -1
-    width = max((of.shape[1] for of, _ in found), default=0)
+    width = max((of.shape[1] for of, _ in paths_found), default=0)
     links, places = both = np.full((2, int(count.sum()), width), -1)
     first = count.cumsum() - count
-    for row, of in zip(first.tolist(), found, strict=True):
+    for row, of in zip(first.tolist(), paths_found, strict=True):
         both[:, row : row + len(of[0]), : of[0].shape[1]] = of
     load_s = np.zeros(topology.n_links) if busy_s is None else np.array(busy_s, dtype=np.float64)
     bandwidth_Bps = topology.link_bandwidth_Bps.astype(np.float64)

@@ -46,7 +46,7 @@ CODES = {
 }
 
 
-class _Reference:
+class _TorusReference:
     """The routing in plain Python."""
 
     def __init__(self, topology: Topology, shape: TorusShape, adaptive: bool, drawn: bool) -> None:
@@ -54,25 +54,25 @@ class _Reference:
         self.n_escape = 2 if any(map(shape.is_ring, range(len(shape.dims)))) else 1
         self.links = shape.link_table()
 
-    def directions(self, d: int, here: int, there: int, odd: int) -> list[tuple[int, int]]:
+    def directions(self, d: int, own: int, target: int, odd: int) -> list[tuple[int, int]]:
         """Return (sign, escape channel) of each shortest path, best first; ties go - if ``odd``."""
         if not self.s.is_ring(d):
-            return [(1 if there > here else -1, 0)]
+            return [(1 if target > own else -1, 0)]
         length = self.s.dims[d]
-        ahead, behind = (there - here) % length, (here - there) % length
+        ahead, behind = (target - own) % length, (own - target) % length
         signs = [1, -1] if ahead < behind or (ahead == behind and not odd) else [-1, 1]
-        wraps = {1: there < here, -1: there > here}
+        wraps = {1: target < own, -1: target > own}
         return [(g, 0 if wraps[g] else 1) for g in signs[: 2 if ahead == behind else 1]]
 
     def hops(self, router: int, dst_node: int, parity: int) -> tuple[Hop, list[Hop]]:
         """Return the dimension-order hop, and all hops on the adaptive channel in their order."""
-        here = self.s.coords(router)
-        there = self.s.coords(int(self.topology.port_router[dst_node]))
+        own = self.s.coords(router)
+        target = self.s.coords(int(self.topology.port_router[dst_node]))
         escape, free = None, []
-        for d, (c, t) in enumerate(zip(here, there, strict=True)):
+        for d, (c, t) in enumerate(zip(own, target, strict=True)):
             if c == t:
                 continue
-            for sign, vc in self.directions(d, c, t, (parity + sum(there) - t) % 2):
+            for sign, vc in self.directions(d, c, t, (parity + sum(target) - t) % 2):
                 link = int(self.links[router, 2 * d + (0 if sign > 0 else 1)])
                 if escape is None:
                     escape = Hop(link, vc, parity + 1)
@@ -106,7 +106,7 @@ def torus_routing(topology: Topology, name: str, drawn: bool = False) -> Routing
     rings = [s.is_ring(d) for d in range(len(s.dims))]
     adaptive = name == "minimal-adaptive"
     coords = s.all_coords()
-    reference = _Reference(topology, s, adaptive, drawn)
+    reference = _TorusReference(topology, s, adaptive, drawn)
     n_vcs = reference.n_escape + adaptive
     return Routing(
         name=name,

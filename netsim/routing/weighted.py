@@ -36,7 +36,7 @@ MAX_WEIGHT = 1 << 30
 _ENTRY_BYTES = 600
 
 
-class _Table:
+class _PathTable:
     """Validated paths, as lists of (link, weight)."""
 
     def __init__(self, topology: Topology, name: str, paths: Paths) -> None:
@@ -90,23 +90,23 @@ class _Table:
     ) -> list[tuple[int, int]]:
         toward = f"from router {key[0]} toward router {key[1]}"
         given = choices.items() if isinstance(choices, Mapping) else ((link, 1) for link in choices)
-        found = sorted((int(link), weight) for link, weight in given)
-        if not found:
+        links = sorted((int(link), weight) for link, weight in given)
+        if not links:
             raise NetcosimError(f"{self.where}: {toward}: no link")
-        if len({link for link, _ in found}) < len(found):
+        if len({link for link, _ in links}) < len(links):
             raise NetcosimError(f"{self.where}: {toward}: a link is listed twice")
-        for link, weight in found:
+        for link, weight in links:
             is_integer = isinstance(weight, (int, np.integer)) and not isinstance(weight, bool)
             if not is_integer or not 1 <= weight <= MAX_WEIGHT:
                 raise NetcosimError(
                     f"{self.where}: {toward}: weight {weight!r} of link {link}; it must be a whole "
                     f"number from 1 to {MAX_WEIGHT:,}"
                 )
-        common = gcd(*(int(weight) for _, weight in found))
-        whole_weight = sum(int(weight) for _, weight in found) // common
+        common = gcd(*(int(weight) for _, weight in links))
+        whole_weight = sum(int(weight) for _, weight in links) // common
         if whole_weight > MAX_WEIGHT:
             raise NetcosimError(f"{self.where}: {toward}: weights of {whole_weight:,} together")
-        return [(link, int(weight) // common) for link, weight in found]
+        return [(link, int(weight) // common) for link, weight in links]
 
     def longest(self) -> int:
         """Return the links of the longest path."""
@@ -199,7 +199,7 @@ def table_routing(
     >>> routing.n_vcs, routing.adaptive
     (1, False)
     """
-    table = _Table(topology, name, paths)
+    table = _PathTable(topology, name, paths)
     longest, ring = table.longest(), table.ring()
     n_vcs = channels if channels is not None else (longest if ring else 1)
     if n_vcs < (longest if ring else 1):
@@ -212,7 +212,7 @@ def table_routing(
     return _routing(table, name, n_vcs, step, longest)
 
 
-def _routing(table: _Table, name: str, n_vcs: int, step: int, longest: int) -> Routing:
+def _routing(table: _PathTable, name: str, n_vcs: int, step: int, longest: int) -> Routing:
     topology = table.topology
     n = topology.n_routers
     lists, place = [0], np.zeros((n, n), dtype=np.int32)

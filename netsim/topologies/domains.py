@@ -79,10 +79,10 @@ class Hierarchy:
 
     def above(self, level: int) -> NDArray[np.int32]:
         """Return the domain of the level above that contains each domain of a level, int32."""
-        found = np.zeros(int(self.domain[level].max()) + 1, dtype=np.int32)
+        above = np.zeros(int(self.domain[level].max()) + 1, dtype=np.int32)
         if level:
-            found[self.domain[level]] = self.domain[level - 1]
-        return found
+            above[self.domain[level]] = self.domain[level - 1]
+        return above
 
     def name(self, level: int, number: int) -> str:
         """Return the name of a domain: its own name, or level and number ("pod 3")."""
@@ -104,12 +104,14 @@ def hierarchy(
     names : sequence of sequence of str, optional
         By level, at those numbers.
     """
-    found, called = [np.zeros(np.shape(rows[0]), dtype=np.int64)], [()]
+    domains, domain_names = [np.zeros(np.shape(rows[0]), dtype=np.int64)], [()]
     for i, row in enumerate(rows):
         numbers, inverse = np.unique(np.asarray(row), return_inverse=True)
-        found.append(inverse)
-        called.append(tuple(names[i][n] for n in numbers.tolist()) if names and names[i] else ())
-    return Hierarchy((MACHINE, *levels), np.stack(found).astype(np.int32), tuple(called))
+        domains.append(inverse)
+        domain_names.append(
+            tuple(names[i][n] for n in numbers.tolist()) if names and names[i] else ()
+        )
+    return Hierarchy((MACHINE, *levels), np.stack(domains).astype(np.int32), tuple(domain_names))
 
 
 def router_hierarchy(topology: Topology) -> Hierarchy:

@@ -291,12 +291,12 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     """Return every link of a minimal (local, global, local) route, for any global link."""
     s = topology.shape
     routers = topology.routers_of(nodes)
-    found: set[int] = set()
+    links: set[int] = set()
 
     def walk(group: int, start: int, end: int) -> None:
         while start != end:
             step = s.local_step(start, end)
-            found.add(s.local_link(group, start, step))
+            links.add(s.local_link(group, start, step))
             start = step
 
     by_group: dict[int, list[int]] = {}
@@ -309,11 +309,11 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
         for other in by_group:
             for copy in range(s.global_links_per_pair if other != group else 0):
                 gate = s.global_router(group, other, copy) % s.a
-                found.add(s.global_link(group, other, copy))
+                links.add(s.global_link(group, other, copy))
                 for r in members:
                     walk(group, r, gate)
                     walk(group, gate, r)
-    return np.array(sorted(found), dtype=np.int64)
+    return np.array(sorted(links), dtype=np.int64)
 
 
 def groups_and_routers(topology: Topology) -> Hierarchy:

@@ -222,21 +222,21 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     members: dict[int, list[int]] = {}
     for router in topology.routers_of(nodes).tolist():
         members.setdefault(router // s.routers_per_group, []).append(router % s.routers_per_group)
-    found: set[int] = set()
+    links: set[int] = set()
 
     def join(group: int, leaf: int, spine: int) -> None:
-        found.update((s.up_link(group, leaf, spine), s.down_link(group, leaf, spine)))
+        links.update((s.up_link(group, leaf, spine), s.down_link(group, leaf, spine)))
 
-    for group, mine in members.items():
-        gates = set(range(s.spines)) if len(mine) > 1 else set()
+    for group, own_leaves in members.items():
+        gates = set(range(s.spines)) if len(own_leaves) > 1 else set()
         for other in members:
             for copy in range(s.global_links_per_pair if other != group else 0):
-                found.add(s.global_link(group, other, copy))
+                links.add(s.global_link(group, other, copy))
                 gates.add(s.global_spine(group, other, copy))
-        for leaf in mine:
+        for leaf in own_leaves:
             for spine in gates:
                 join(group, leaf, spine)
-    return np.array(sorted(found), dtype=np.int64)
+    return np.array(sorted(links), dtype=np.int64)
 
 
 def groups_and_leaves(topology: Topology) -> Hierarchy:

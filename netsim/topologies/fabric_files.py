@@ -151,18 +151,18 @@ def _read_report(lines: list[tuple[str, str]]) -> Fabric:
     """Read what ``ibnetdiscover -p`` printed; ports without a link have no other end."""
     fabric = Fabric()
     for where, line in lines:
-        found = _REPORT.match(line)
-        if found is None:
+        match = _REPORT.match(line)
+        if match is None:
             fabric.left_out += bool(line and not re.match(r"\s*(#|SW |CA |RT )", line))
             continue
         ends = []
-        for kind, port, guid, text in (found.group(1, 2, 3, 9), found.group(6, 7, 8, 10)):
+        for kind, port, guid, text in (match.group(1, 2, 3, 9), match.group(6, 7, 8, 10)):
             known = {"SW": fabric.switches, "CA": fabric.adapters}.get(kind)
             if known is not None:
                 known[guid] = text.strip() or guid
                 ends.append((guid, int(port)))
         if len(ends) == 2:
-            fabric.add(where, ends[0], ends[1], _of_lanes(where, int(found[4]), found[5]))
+            fabric.add(where, ends[0], ends[1], _of_lanes(where, int(match[4]), match[5]))
     return fabric
 
 
@@ -171,14 +171,14 @@ def _read_link_info(lines: list[tuple[str, str]]) -> Fabric:
     fabric, device, rows = Fabric(), "", []
     of_lid: dict[str, str] = {}
     for where, line in lines:
-        head, found = _LINK_INFO_HEAD.match(line), _LINK_INFO.match(line)
+        head, match = _LINK_INFO_HEAD.match(line), _LINK_INFO.match(line)
         if head is not None:
             kind, guid, text = head.groups()
             device = guid or f"{text} {where.rpartition(':')[2]}"
             known = {"Switch": fabric.switches, "CA": fabric.adapters}.get(kind)
             if known is not None:
                 known[device] = text or device
-        elif found is None:
+        elif match is None:
             if "==(" in line:
                 raise NetcosimError(
                     f"{where}: {line.strip()[:60]!r}; iblinkinfo -l does not print which ends are "
@@ -186,17 +186,17 @@ def _read_link_info(lines: list[tuple[str, str]]) -> Fabric:
                 )
             fabric.left_out += bool(line and not line.startswith("#"))
         else:
-            of_lid[found[1]] = device
-            if found[4]:
-                rows.append((where, found))
-    for where, found in rows:
-        lanes = _LANES.match(found[3])
+            of_lid[match[1]] = device
+            if match[4]:
+                rows.append((where, match))
+    for where, match in rows:
+        lanes = _LANES.match(match[3])
         if lanes is None:
             continue  # down
-        if found[4] not in of_lid:  # adapters are left out by --switches-only
-            of_lid[found[4]] = f"{found[6]} lid {found[4]}"
-            fabric.adapters[of_lid[found[4]]] = found[6].strip() or of_lid[found[4]]
-        ends = [(of_lid[found[1]], int(found[2])), (of_lid[found[4]], int(found[5]))]
+        if match[4] not in of_lid:  # adapters are left out by --switches-only
+            of_lid[match[4]] = f"{match[6]} lid {match[4]}"
+            fabric.adapters[of_lid[match[4]]] = match[6].strip() or of_lid[match[4]]
+        ends = [(of_lid[match[1]], int(match[2])), (of_lid[match[4]], int(match[5]))]
         gbits = float(lanes[2])
         names = (n for n, lane in _LANE_SIGNAL_GBITS.items() if abs(gbits / lane - 1) < 0.01)
         speed = _of_lanes(where, int(lanes[1]), next(names, lanes[2]))
@@ -205,10 +205,10 @@ def _read_link_info(lines: list[tuple[str, str]]) -> Fabric:
 
 
 def _link_speed(where: str, line: str) -> int:
-    found = _SPEED.search(line)
-    if found is None:
+    match = _SPEED.search(line)
+    if match is None:
         raise NetcosimError(f"{where}: no speed such as 4xNDR at the end of the line")
-    return _of_lanes(where, int(found[1]), found[2])
+    return _of_lanes(where, int(match[1]), match[2])
 
 
 def _of_lanes(where: str, lanes: int, name: str) -> int:

@@ -167,7 +167,7 @@ class Nics:
 
 
 @dataclass(frozen=True)
-class Fabric:
+class GpuFabric:
     """Switches that join the NICs."""
 
     fabric: Annotated[
@@ -204,7 +204,7 @@ def gpu_cluster(
     gpus_per_node: Annotated[int, "GPUs of a node", Ge(1)] = 8,
     scale_up: Annotated[ScaleUp, "see the class"] = ScaleUp(),
     nics: Annotated[Nics, "see the class"] = Nics(),
-    fabric: Annotated[Fabric, "see the class"] = Fabric(),
+    fabric: Annotated[GpuFabric, "see the class"] = GpuFabric(),
     name: Name = None,
 ) -> Topology:
     """Build a cluster whose nodes, in the topology, are GPUs.
@@ -260,7 +260,7 @@ def gpu_cluster(
 
 
 def _shape(
-    nodes: int, gpus_per_node: int, scale_up: ScaleUp, nics: Nics, fabric: Fabric
+    nodes: int, gpus_per_node: int, scale_up: ScaleUp, nics: Nics, fabric: GpuFabric
 ) -> GpuClusterShape:
     """Return the shape of a cluster, its spines and cores counted from the oversubscription."""
     domain, per_leaf, per_pod = _sizes(nodes, gpus_per_node, scale_up, nics, fabric)
@@ -288,7 +288,7 @@ def _shape(
 
 
 def _sizes(
-    nodes: int, gpus_per_node: int, scale_up: ScaleUp, nics: Nics, fabric: Fabric
+    nodes: int, gpus_per_node: int, scale_up: ScaleUp, nics: Nics, fabric: GpuFabric
 ) -> tuple[int, int, int]:
     """Return the GPUs of a domain, the nodes of a leaf and those of a pod, all checked."""
     need_one_of(WHERE, "fabric", fabric.fabric, FABRICS)

@@ -251,8 +251,8 @@ def _from_json(content: dict[str, Any]) -> nx.Graph[Any]:
     import networkx as nx
 
     edges = "edges" if "edges" in content else "links"
-    found: nx.Graph[Any] = nx.node_link_graph(content, edges=edges)
-    return found
+    network: nx.Graph[Any] = nx.node_link_graph(content, edges=edges)
+    return network
 
 
 def to_networkx(topology: Topology) -> nx.MultiGraph[Any]:
@@ -269,11 +269,11 @@ def to_networkx(topology: Topology) -> nx.MultiGraph[Any]:
     labels: Sequence[Any] = range(t.n_routers)
     for key in ("labels", "switches"):
         labels = getattr(t.shape, key, labels)
-    found: nx.MultiGraph[Any] = nx.MultiGraph(
+    network: nx.MultiGraph[Any] = nx.MultiGraph(
         name=t.name, node_bandwidth_Bps=int(ends[0][0]), node_latency_s=float(ends[1][0])
     )
     hosts = np.bincount(t.port_router, minlength=t.n_routers).tolist()
-    found.add_nodes_from((label, {"nodes": n}) for label, n in zip(labels, hosts, strict=True))
+    network.add_nodes_from((label, {"nodes": n}) for label, n in zip(labels, hosts, strict=True))
     src, dst = t.link_src[n:] - t.n_ports, t.link_dst[n:] - t.n_ports
     speed, wire = t.link_bandwidth_Bps[n:], t.link_latency_s[n:]
     forth, back = np.flatnonzero(src < dst), np.flatnonzero(src > dst)
@@ -285,8 +285,8 @@ def to_networkx(topology: Topology) -> nx.MultiGraph[Any]:
     for i in np.sort(forth).tolist():
         of_edge = {"bandwidth_Bps": int(speed[i]), "latency_s": float(wire[i])}
         kind = t.kinds[int(t.link_kind[n + i])]
-        found.add_edge(labels[int(src[i])], labels[int(dst[i])], **of_edge, kind=kind)
-    return found
+        network.add_edge(labels[int(src[i])], labels[int(dst[i])], **of_edge, kind=kind)
+    return network
 
 
 def from_networkx(network: nx.Graph[Any], **parameters: Any) -> Topology:

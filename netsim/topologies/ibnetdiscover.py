@@ -140,11 +140,11 @@ def _hosts(fabric: Fabric) -> tuple[dict[str, list[Port]], list[str]]:
         for (guid, port), (far, _) in ((one, other), (other, one)):
             if guid not in fabric.adapters or far not in fabric.switches:
                 continue
-            found = host_and_device(fabric.adapters[guid])
-            if found is None or found[0] in _NO_HOST:
+            host_device = host_and_device(fabric.adapters[guid])
+            if host_device is None or host_device[0] in _NO_HOST:
                 unnamed[guid].append((guid, port, far, speed))
             else:
-                hosts[found[0]].append((f"{found[1]} {guid}", port, far, speed))
+                hosts[host_device[0]].append((f"{host_device[1]} {guid}", port, far, speed))
     counts = {len(ports) for ports in hosts.values()}
     called = {guid: " ".join(fabric.adapters[guid].split()) for guid in unnamed}
     for guid, text in called.items():

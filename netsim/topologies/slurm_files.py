@@ -181,18 +181,18 @@ def _joined_lines(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(where: str, line: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     at = 0
     while line[at:].strip():
         match = _PAIR.match(line, at)
         if match is None:
             raise NetcosimError(f"{where}: {line[at:].strip()[:60]!r} is not KEY=VALUE")
         key = match[1].lower()
-        if key in found:
+        if key in pairs:
             raise NetcosimError(f"{where}: {match[1]} is there twice")
-        found[key] = match[2].strip('"')
+        pairs[key] = match[2].strip('"')
         at = match.end()
-    return found
+    return pairs
 
 
 def _hosts(where: str, text: str) -> tuple[str, ...]:
@@ -269,10 +269,10 @@ def _read_yaml(path: Path, wanted: str | None) -> Declared:
     blocks: tuple[SwitchEntry, ...] = ()
     for entry in content if declared.kind == TREE else ():
         if BLOCK in entry and not blocks:
-            found = _yaml_topology(f"{path}: topology {entry['topology']!r}", entry).parts
+            parts = _yaml_topology(f"{path}: topology {entry['topology']!r}", entry).parts
             own = {node for part in declared.parts for node in part.nodes}
-            if own.intersection(*[[node for part in found for node in part.nodes]]):
-                blocks = found
+            if own.intersection(*[[node for part in parts for node in part.nodes]]):
+                blocks = parts
                 note += f"; the blocks of {entry['topology']!r} are domains"
     return replace(declared, notes=(note,), domains=blocks)
 

@@ -36,11 +36,11 @@ def domains_spanned(
     """
     n = len(node_ptr) - 1
     job = np.repeat(np.arange(n), np.diff(node_ptr))
-    found = np.zeros((len(h.levels), n), dtype=np.int64)
+    spanned = np.zeros((len(h.levels), n), dtype=np.int64)
     for level, (row, count) in enumerate(zip(h.domain, h.counts, strict=True)):
         places = np.unique(job * count + row[nodes])
-        found[level] = np.bincount(places // count, minlength=n)
-    return found
+        spanned[level] = np.bincount(places // count, minlength=n)
+    return spanned
 
 
 def least_domains(h: Hierarchy, n_nodes: NDArray[np.integer]) -> LongArray:

@@ -314,8 +314,8 @@ def _heights(
     level = 0
     while (height < 0).any():
         ends = height[cables]
-        for here, there in ((0, 1), (1, 0)):
-            next_ones = cables[(ends[:, here] == level) & (ends[:, there] < 0), there]
+        for one, other in ((0, 1), (1, 0)):
+            next_ones = cables[(ends[:, one] == level) & (ends[:, other] < 0), other]
             height[next_ones] = level + 1
         level += 1
     return height
@@ -355,12 +355,12 @@ def _tops(
     switches: Sequence[str], height: NDArray[np.integer], part: NDArray[np.int64], level: int
 ) -> list[str]:
     """Name the domains of a level after their top switches, at the index of their lowest switch."""
-    found = list(switches)
+    names = list(switches)
     for piece in np.unique(part).tolist():
         inside = np.flatnonzero(part == piece)
         tops = inside[height[inside] == height[inside].max()].tolist()
-        found[piece] = switches[tops[0]] + (f" and {len(tops) - 1} more" if tops[1:] else "")
-    return found
+        names[piece] = switches[tops[0]] + (f" and {len(tops) - 1} more" if tops[1:] else "")
+    return names
 
 
 def domains_of(topology: Topology) -> Hierarchy:
@@ -381,9 +381,9 @@ def layout_of_levels(topology: Topology) -> Layout:
     links = slice(topology.first_router_link, None)
     src, dst = (ends[links] - topology.n_ports for ends in (topology.link_src, topology.link_dst))
     for level in range(1, int(height.max()) + 1):
-        here = (height[src] < height[dst]) & (height[dst] == level)
-        for switch in np.unique(dst[here & (band[dst] < 0)]).tolist():
-            below = np.unique(band[src[here & (dst == switch)]])
+        links_to_level = (height[src] < height[dst]) & (height[dst] == level)
+        for switch in np.unique(dst[links_to_level & (band[dst] < 0)]).tolist():
+            below = np.unique(band[src[links_to_level & (dst == switch)]])
             if len(below) == 1 and top:
                 band[switch] = below[0]
     names = [domains.name(top, i) for i in range(domains.counts[top])]
@@ -399,5 +399,5 @@ def notes_of(topology: Topology) -> tuple[str, ...]:
 
 def span(numbers: Iterable[int]) -> str:
     """Format the range of several numbers as "14 to 40", or "18" where all are equal."""
-    found = sorted(set(numbers))
-    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+    distinct = sorted(set(numbers))
+    return f"{distinct[0]:,}" if len(distinct) == 1 else f"{distinct[0]:,} to {distinct[-1]:,}"

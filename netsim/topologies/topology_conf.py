@@ -156,11 +156,11 @@ def _homes(
         for node in part.nodes:
             on.setdefault(node, []).append(i)
     rails = min(map(len, on.values()), default=1)
-    more = [len(found) for found in on.values() if len(found) > rails]
+    more = [len(own_leaves) for own_leaves in on.values() if len(own_leaves) > rails]
     notes = [f"nodes are on {rails} leaves, by a port on each"] if rails > 1 else []
     if more:
         notes.append(f"left out: of {len(more):,} nodes on {span(more)} leaves all after {rails}")
-    leaves = np.array([found[:rails] for found in on.values()], dtype=np.int64)
+    leaves = np.array([own_leaves[:rails] for own_leaves in on.values()], dtype=np.int64)
     return list(on), leaves.reshape(-1, rails), notes
 
 

@@ -30,7 +30,7 @@ MOST_PARTS = 10_000
 
 
 @dataclass(frozen=True)
-class Layout:
+class RankLayout:
     """Ranks of one collective and the parts that its buffer is sent in."""
 
     n_ranks: int
@@ -40,13 +40,13 @@ class Layout:
     """n_ranks, gpus_per_node, channels, chunks: Nodes are equally large here."""
 
 
-def _ring(layout: Layout, rounds: int, ahead: int = 0) -> Transfers:
+def _ring(layout: RankLayout, rounds: int, ahead: int = 0) -> Transfers:
     orders = made.ring_orders(layout.n_ranks, layout.gpus_per_node, layout.channels)
     steps = rounds * (layout.n_ranks - 1)
     return interleave([made.ring(order, steps, ahead) for order in orders], layout.chunks)
 
 
-def _tree(layout: Layout, *, star: bool) -> Transfers:
+def _tree(layout: RankLayout, *, star: bool) -> Transfers:
     channels = layout.gpus_per_node if star else layout.channels
     trees = made.tree_parents(layout.n_ranks, layout.gpus_per_node, channels, star=star)
     parts = [made.to_root(parent, made.levels_of(parent)) for parent in trees]
@@ -55,42 +55,42 @@ def _tree(layout: Layout, *, star: bool) -> Transfers:
     return interleave([then(up, reverse(up)) for up in parts], layout.chunks, len(parts))
 
 
-def _broadcast(layout: Layout, parents: Sequence[IntArray]) -> Transfers:
+def _broadcast(layout: RankLayout, parents: Sequence[IntArray]) -> Transfers:
     parts = [reverse(made.to_root(parent, made.levels_of(parent))) for parent in parents]
     return interleave(parts, layout.chunks, len(parts))
 
 
-def _broadcast_ring(layout: Layout) -> Transfers:
+def _broadcast_ring(layout: RankLayout) -> Transfers:
     orders = made.ring_orders(layout.n_ranks, layout.gpus_per_node, layout.channels)
     return _broadcast(layout, [made.chain_parents(order) for order in orders])
 
 
-def _broadcast_tree(layout: Layout) -> Transfers:
+def _broadcast_tree(layout: RankLayout) -> Transfers:
     return _broadcast(layout, made.tree_parents(layout.n_ranks, layout.gpus_per_node, 1)[:1])
 
 
-def _hierarchical(operation: str) -> Callable[[Layout], Transfers]:
+def _hierarchical(operation: str) -> Callable[[RankLayout], Transfers]:
     return lambda at: made.hierarchical(at.n_ranks, at.gpus_per_node, operation, at.chunks)
 
 
-def _halving(operation: str) -> Callable[[Layout], Transfers]:
+def _halving(operation: str) -> Callable[[RankLayout], Transfers]:
     return lambda at: made.recursive_halving(at.n_ranks, operation)
 
 
-def _direct(operation: str) -> Callable[[Layout], Transfers]:
+def _direct(operation: str) -> Callable[[RankLayout], Transfers]:
     return lambda at: made.direct(at.n_ranks, operation)
 
 
-def _direct_all_reduce(layout: Layout) -> Transfers:
+def _direct_all_reduce(layout: RankLayout) -> Transfers:
     p = layout.n_ranks
     return then(made.direct(p, "reduce-scatter"), made.direct(p, "all-gather"))
 
 
-def _binomial(layout: Layout) -> Transfers:
+def _binomial(layout: RankLayout) -> Transfers:
     return made.binomial(layout.n_ranks, scatter=True)
 
 
-def _scatter_then(gathered: Callable[[int], Transfers]) -> Callable[[Layout], Transfers]:
+def _scatter_then(gathered: Callable[[int], Transfers]) -> Callable[[RankLayout], Transfers]:
     """Return a broadcast: a binomial scatter, then an all-gather (Thakur et al., IJHPCA 2005)."""
     return lambda layout: then(_binomial(layout), gathered(layout.n_ranks))
 
@@ -99,7 +99,7 @@ def _doubling_gather(p: int) -> Transfers:
     return made.recursive_halving(p, "all-gather")
 
 
-LIBRARY: Mapping[str, Mapping[str, Callable[[Layout], Transfers]]] = {
+LIBRARY: Mapping[str, Mapping[str, Callable[[RankLayout], Transfers]]] = {
     "all-reduce": {
         "ring": lambda layout: _ring(layout, 2),
         "tree": lambda layout: _tree(layout, star=False),
@@ -251,7 +251,7 @@ class Collective:
             )
         each = n_ranks * (n_ranks - 1 if name == "ring" else 4)
         need_messages(each * parts_sent, each * parts_sent, f"{parts_sent:,} parts")
-        return LIBRARY[self.operation][name](Layout(n_ranks, g, channels, chunks))
+        return LIBRARY[self.operation][name](RankLayout(n_ranks, g, channels, chunks))
 
     def messages(
         self, members: IntArray, message_bytes: int, first_step: int = 0

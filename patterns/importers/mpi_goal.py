@@ -76,7 +76,7 @@ class Converted:
 
 
 @dataclass
-class _Rank:
+class _MpiRank:
     """The lines of a rank, and what the next operation needs: (label, complete or started).
 
     Receives are placed where the rank waited for them, in parallel with those before and after
@@ -191,9 +191,9 @@ def mpi_goal(
     )
 
 
-def _write(rank: int, events: Sequence[MpiEvent], run: _Run) -> _Rank:
+def _write(rank: int, events: Sequence[MpiEvent], run: _Run) -> _MpiRank:
     """Write the operations of a rank."""
-    own = _Rank()
+    own = _MpiRank()
     depth, outside, idle_ns = 0, None, 0.0
     blocking: list[str] = []
     requests: dict[int, str] = {}
@@ -233,7 +233,7 @@ def _write(rank: int, events: Sequence[MpiEvent], run: _Run) -> _Rank:
     return own
 
 
-def _write_call(own: _Rank, rank: int, call: _Call, comm: int, run: _Run) -> None:
+def _write_call(own: _MpiRank, rank: int, call: _Call, comm: int, run: _Run) -> None:
     """Write a rank's part of a collective; the pattern's rank 0 is the root."""
     members, tag = run.comms[comm], run.tags[comm, _COLLECTIVE]
     n = len(members)

@@ -88,7 +88,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class OperationSchedule:
     """Times of a step, in seconds from its begin."""
 
     begin_s: NDArray[np.float64]
@@ -196,7 +196,7 @@ class StepGraph:
         """Return the tasks that must be complete before a task."""
         return {self.task_of[gpu, j] for gpu, i in task.nodes for j in self.needs[gpu][i]}
 
-    def schedule(self, bandwidth_Bps: float = NOMINAL_BPS) -> Schedule:
+    def schedule(self, bandwidth_Bps: float = NOMINAL_BPS) -> OperationSchedule:
         """Return when each task runs if a GPU computes and communicates one task at a time.
 
         Of what can begin, the smallest number does. A message takes its sender's time.
@@ -255,7 +255,7 @@ class StepGraph:
                 f"{self._place(self.tasks[stuck])}: GPUs wait for each other for ever "
                 f"({n - len(order):,} nodes)"
             )
-        return Schedule(begin, end, tuple(order))
+        return OperationSchedule(begin, end, tuple(order))
 
     def computing_s(self) -> list[float]:
         """Return the seconds of computing of each GPU."""
@@ -273,7 +273,7 @@ class StepGraph:
                     sent[gpu] += task.node.n_bytes * share
         return {key: max(found[key].values()) for key in sorted(found, key=lambda key: key[::-1])}
 
-    def exposed_s(self, schedule: Schedule) -> dict[str, float]:
+    def exposed_s(self, schedule: OperationSchedule) -> dict[str, float]:
         """Return for how long a GPU waits, by what (`Task.label`), in the mean over GPUs.
 
         A GPU that does not compute waits for the last of what its next node needs, at the end for

@@ -62,7 +62,7 @@ def overlapped(operations: Sequence[Operation], overlap: str) -> list[Operation]
     ]
 
 
-class Collective(NamedTuple):
+class TrainingCollective(NamedTuple):
     """Collective that computing waits for."""
 
     kind: str
@@ -78,7 +78,7 @@ class Block:
     tensors: tuple[int, ...]
     experts: tuple[int, ...]
     seconds: tuple[float, float]
-    collectives: tuple[tuple[Collective, ...], tuple[Collective, ...]]
+    collectives: tuple[tuple[TrainingCollective, ...], tuple[TrainingCollective, ...]]
 
 
 def make_block(model: Model, layout: Layout, unit: Unit, flops: float) -> Block:
@@ -86,26 +86,30 @@ def make_block(model: Model, layout: Layout, unit: Unit, flops: float) -> Block:
     tp, size = layout.tp, layout.element_bytes
     tokens = layout.micro_batch * model.sequence // layout.cp
     activation = tokens * model.hidden * size
-    forward: list[Collective] = []
-    backward: list[Collective] = []
+    forward: list[TrainingCollective] = []
+    backward: list[TrainingCollective] = []
     is_layer = unit.kind in ("dense", "experts")
     if layout.cp > 1 and is_layer:
         both = 2 * layout.micro_batch * model.sequence * model.kv_hidden * size // tp
-        forward.append(Collective("all-gather", "cp", both))
-        backward += [Collective(kind, "cp", both) for kind in ("all-gather", "reduce-scatter")]
+        forward.append(TrainingCollective("all-gather", "cp", both))
+        backward += [
+            TrainingCollective(kind, "cp", both) for kind in ("all-gather", "reduce-scatter")
+        ]
     if layout.ep > 1 and unit.kind == "experts":
         elements = model.top_k * tokens * model.hidden // tp
         nodes = min(layout.expert_nodes, layout.nodes_of_experts) or model.top_k
         between = min(1.0, nodes / model.top_k)
         # to the experts and back, and gradients the same way
         exchange = [
-            Collective("all-to-all", "ep", round(elements * each * layout.expert_skew), between)
+            TrainingCollective(
+                "all-to-all", "ep", round(elements * each * layout.expert_skew), between
+            )
             for each in (layout.dispatch_bytes, size)
         ]
         forward += exchange
         backward += exchange
     if tp > 1:
-        reduce = Collective("all-reduce", "tp", activation)
+        reduce = TrainingCollective("all-reduce", "tp", activation)
         gather, scatter = reduce._replace(kind="all-gather"), reduce._replace(kind="reduce-scatter")
         if is_layer and layout.sequence_parallel:
             forward += [gather, scatter] * 2
@@ -117,7 +121,7 @@ def make_block(model: Model, layout: Layout, unit: Unit, flops: float) -> Block:
             forward.append(reduce)
             backward.append(reduce)
         else:  # the loss over a split vocabulary: maximum, prediction, sum, in four bytes each
-            forward += [Collective("all-reduce", "tp", tokens * 4)] * 3
+            forward += [TrainingCollective("all-reduce", "tp", tokens * 4)] * 3
     busiest = unit.work + (layout.expert_skew - 1) * unit.expert_work
     seconds = 2.0 * busiest * tokens / flops
     again = layout.recompute and is_layer
@@ -150,12 +154,12 @@ def merge_blocks(blocks: Sequence[Block], n: int) -> list[Block]:
     return merged
 
 
-def _merged(part: Sequence[Block], way: int) -> tuple[Collective, ...]:
+def _merged(part: Sequence[Block], way: int) -> tuple[TrainingCollective, ...]:
     total: dict[tuple[str, str, float], int] = {}
     for block in part:
         for kind, group, n_bytes, between in block.collectives[way]:
             total[kind, group, between] = total.get((kind, group, between), 0) + n_bytes
-    return tuple(Collective(kind, group, n, b) for (kind, group, b), n in total.items())
+    return tuple(TrainingCollective(kind, group, n, b) for (kind, group, b), n in total.items())
 
 
 def chunk_blocks(
@@ -200,7 +204,7 @@ class _Part(NamedTuple):
     slot: Slot
     block: Block
     seconds: float
-    collective: Collective | None
+    collective: TrainingCollective | None
     ends_block: bool
 
 

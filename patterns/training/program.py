@@ -102,7 +102,7 @@ class _Stream:
         return first
 
 
-class _Writer:
+class _ProgramWriter:
     """Steps and messages of all stages."""
 
     def __init__(self, layout: Layout, n_streams: int, scale: float, links: Communicator) -> None:
@@ -208,7 +208,7 @@ def program_of(
     n = (sum(map(len, stages)) + 2 * sum(collectives)) * per_stage * iterations
     need_messages(n, n, f"training on {layout.gpus} GPUs, {iterations} iterations")
     beside = any(op.beside for operations in stages for op in operations)
-    writer = _Writer(layout, 2 if beside else 1, scale, links)
+    writer = _ProgramWriter(layout, 2 if beside else 1, scale, links)
     compute_s: list[NDArray[np.float64]] = []
     kinds: list[IntArray] = []
     per_stream: list[int] = []

@@ -240,7 +240,7 @@ class View:
             self.domains.nodes,
             moment,
             LONGEST_S,
-            kernels.Tables(**arrays),
+            kernels.ObservationTables(**arrays),
         )
         if use is not None:
             self.domains.add_link_use(arrays["domains"], use)

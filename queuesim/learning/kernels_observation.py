@@ -23,7 +23,7 @@ class JobArrays(NamedTuple):
     size: np.ndarray
 
 
-class Tables(NamedTuple):
+class ObservationTables(NamedTuple):
     """An observation (`queuesim.learning.episode`)."""
 
     jobs: np.ndarray

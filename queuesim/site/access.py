@@ -17,7 +17,7 @@ from workloads.job import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class AccessWindow:
     """An outage on a machine."""
 
     start_s: float
@@ -77,7 +77,7 @@ class Access:
         """Add a failure that begins now; return its number."""
         # a view of one value: failures of a long queue are many, and its jobs too
         none = np.broadcast_to(np.False_, len(self.partition))
-        self.windows.append(Window(start_s, end_s, nodes, True, none))
+        self.windows.append(AccessWindow(start_s, end_s, nodes, True, none))
         self._known.append(len(self.windows) - 1)
         return len(self.windows) - 1
 
@@ -119,7 +119,7 @@ _MOST_MASKS = 4096
 
 def _window(
     outage: Outage, workload: Workload, topology: Topology, in_partition: Mapping[str, Mask]
-) -> Window:
+) -> AccessWindow:
     spares = np.zeros(len(workload), dtype=bool)
     if outage.partition:
         if outage.partition not in in_partition:
@@ -134,7 +134,7 @@ def _window(
                 wrong = NetcosimError(f"account {outage.account!r}; no job has an account")
             raise NetcosimError(f"{outage.where}: {wrong}")
         spares |= accounts[outage.account]
-    return Window(
+    return AccessWindow(
         outage.start_s,
         outage.end_s,
         node_mask(outage.nodes, topology, outage.where),

@@ -22,7 +22,7 @@ WELL = "completed"
 """The status of a job that ended successfully; jobs without a status count as successful."""
 
 
-class Dependencies:
+class DependencyRule:
     """Unfinished dependencies of the jobs of a workload, by index.
 
     Attributes

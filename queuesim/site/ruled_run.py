@@ -27,7 +27,7 @@ from queuesim.metrics import interruption_totals
 from queuesim.result import COMPLETED, CUT, FAILED, NEVER_RUN, TimeSpent
 from queuesim.run import Run, SimProcess, delay
 from queuesim.site.access import Access
-from queuesim.site.dependencies import Dependencies
+from queuesim.site.dependencies import DependencyRule
 from queuesim.site.failures import Failure
 from queuesim.site.interruptions import Interruptions
 from queuesim.site.node_sets import NodeSetMachine
@@ -44,7 +44,7 @@ class RuledRun(Run):
 
     def under(
         self,
-        dependencies: Dependencies | None,
+        dependencies: DependencyRule | None,
         access: Access | None,
         requeues: bool,
         interruptions: Interruptions | None,

@@ -17,7 +17,7 @@ from netsim.hostlist import expand
 from netsim.text_numbers import whole_number
 from workloads.dependencies import find_cycle, refuse_cycles
 from workloads.details import Dependencies, JobDetails, Labels, NodeLists
-from workloads.importers.logged import Found, LoggedJob
+from workloads.importers.logged import LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import shared_nodes
 from workloads.job import MAX_TIME_S, Workload, limit_notes, limits_of
 from workloads.swf_parse import MAX_INTEGER, NOT_SOUND
@@ -31,7 +31,7 @@ _TASK_ID = re.compile(r"([0-9]{1,8})[_\[]([0-9]{1,7})\]?")
 
 
 def workload_of(
-    found: Found,
+    parsed: ParsedLog,
     path: str | Path,
     *,
     shared: str = "refuse",
@@ -49,19 +49,19 @@ def workload_of(
     waits : bool
         Whether the log has both submit times and starts.
     """
-    dropped = found.dropped
-    jobs = [job for job in last_runs(found.jobs, dropped) if _usable(job, path, found)]
+    dropped = parsed.dropped
+    jobs = [job for job in last_runs(parsed.jobs, dropped) if _usable(job, path, parsed)]
     if not jobs:
         why = "; ".join(f"{count:,} with {reason}" for reason, count in dropped.items())
         raise NetcosimError(f"{path}: no job can be used ({why or 'there is none in it'})")
     jobs.sort(key=lambda job: job.submit_s)
     suspended = sum(job.suspended_s > 0 for job in jobs)
     if suspended:
-        found.notes.append(f"{suspended:,} jobs were suspended for a time; they hold their nodes")
-    notes = found.notes
-    jobs, node_list = _node_lists(jobs, path, found)
+        parsed.notes.append(f"{suspended:,} jobs were suspended for a time; they hold their nodes")
+    notes = parsed.notes
+    jobs, node_list = _node_lists(jobs, path, parsed)
     jobs, node_list = shared_nodes(jobs, node_list, path, shared, cores_per_node, dropped, notes)
-    workload = _columns(jobs, node_list, path, found)
+    workload = _columns(jobs, node_list, path, parsed)
     return workload if waits else replace(workload, wait_s=np.full(len(workload), np.nan))
 
 
@@ -78,10 +78,10 @@ def last_runs(jobs: Sequence[LoggedJob], dropped: Counter[str]) -> list[LoggedJo
     return list(last.values())
 
 
-def _usable(job: LoggedJob, path: str | Path, found: Found) -> bool:
+def _usable(job: LoggedJob, path: str | Path, parsed: ParsedLog) -> bool:
     """Return whether a job can be used; if not, it is counted."""
     reason = NOT_SOUND
-    with found.reading(f"{path}:{job.line}"):
+    with parsed.reading(f"{path}:{job.line}"):
         times = job.submit_s, job.start_s, job.end_s, job.limit_s
         if any(abs(time_s) > MAX_TIME_S for time_s in times):
             raise NetcosimError(f"times go up to {MAX_TIME_S:g} s")
@@ -97,14 +97,14 @@ def _usable(job: LoggedJob, path: str | Path, found: Found) -> bool:
     elif not job.end_s > job.start_s:
         reason = "run time missing or 0"
     if reason:
-        found.dropped[reason] += 1
+        parsed.dropped[reason] += 1
     return not reason
 
 
 def _node_lists(
     jobs: list[LoggedJob],
     path: str | Path,
-    found: Found,
+    parsed: ParsedLog,
 ) -> tuple[list[LoggedJob], NodeLists | None]:
     """Return the jobs whose node lists are sound and their nodes; lists whose length differs from
     the job's nodes are ignored."""
@@ -116,7 +116,7 @@ def _node_lists(
     for job in jobs:
         nodes = lists.get(job.hosts)
         if nodes is None:
-            with found.reading(f"{path}:{job.line}"):
+            with parsed.reading(f"{path}:{job.line}"):
                 names = dict.fromkeys(expand(job.hosts))
                 numbers = [known.setdefault(name, len(known)) for name in names]
                 nodes = lists[job.hosts] = np.array(numbers, dtype=np.int32)
@@ -130,7 +130,7 @@ def _node_lists(
     if not sound:
         raise NetcosimError(f"{path}: no job can be used ({len(jobs):,} with a bad node list)")
     if odd:
-        found.notes.append(
+        parsed.notes.append(
             f"{odd:,} jobs have a node list of another length than their number of nodes; the "
             "list is dropped"
         )
@@ -162,10 +162,10 @@ def _columns(
     jobs: Sequence[LoggedJob],
     node_list: NodeLists | None,
     path: str | Path,
-    found: Found,
+    parsed: ParsedLog,
 ) -> Workload:
     """Return the columns of usable jobs, sorted by submit time."""
-    notes = found.notes
+    notes = parsed.notes
     first_s = jobs[0].submit_s
     submit_s = np.array([job.submit_s for job in jobs]) - first_s
     wait_s = np.array([job.start_s for job in jobs]) - submit_s - first_s
@@ -189,7 +189,7 @@ def _columns(
         user=Labels.of(job.user for job in jobs).code,
         project=account.code,
         wait_s=np.where(early, np.nan, wait_s),
-        dropped=dict(found.dropped),
+        dropped=dict(parsed.dropped),
         details=JobDetails(
             partition=_labels([job.partition for job in jobs]),
             account=account if account.known.any() else None,
@@ -205,12 +205,12 @@ def _columns(
         notes=tuple(notes),
         start_unix_s=first_s,
     )
-    if found.bad_lines == "refuse" or not find_cycle(workload):
+    if parsed.bad_lines == "refuse" or not find_cycle(workload):
         refuse_cycles(workload, path)
         return workload
     notes.append("jobs wait for each other in cycles: all dependencies are left out")
     details = replace(workload.details, dependency=None)
-    return replace(workload, details=details, notes=tuple(notes), dropped=dict(found.dropped))
+    return replace(workload, details=details, notes=tuple(notes), dropped=dict(parsed.dropped))
 
 
 def _labels(words: list[str]) -> Labels | None:
@@ -218,8 +218,8 @@ def _labels(words: list[str]) -> Labels | None:
 
 
 def _numbers(values: list[float]) -> NDArray[np.float64] | None:
-    found = np.array(values, dtype=np.float64)
-    return None if np.isnan(found).all() else found
+    numbers = np.array(values, dtype=np.float64)
+    return None if np.isnan(numbers).all() else numbers
 
 
 def _dependencies(
@@ -235,11 +235,11 @@ def _dependencies(
         if base != job.id:
             of_id.setdefault(base, []).append(number)
     gone = 0
-    found: list[list[tuple[str, int]]] = []
+    lists: list[list[tuple[str, int]]] = []
     for job in jobs:
-        mine = [(kind, n) for kind, other in job.waits_for for n in of_id.get(other, ())]
+        own = [(kind, n) for kind, other in job.waits_for for n in of_id.get(other, ())]
         gone += sum(other not in of_id for _, other in job.waits_for)
-        found.append(list(dict.fromkeys(mine)))
+        lists.append(list(dict.fromkeys(own)))
     if gone:
         notes.append(f"{gone:,} dependencies on jobs that are not among those used are left out")
-    return Dependencies.of(found)
+    return Dependencies.of(lists)

@@ -86,8 +86,8 @@ class LogClock:
         known = self._offsets.get(minute)
         if known is None:
             when = datetime.fromisoformat(minute).replace(tzinfo=self._zone)
-            found = [when.replace(fold=fold).utcoffset() for fold in (0, 1)]
-            first, last = (offset.total_seconds() if offset else 0.0 for offset in found)
+            offsets = [when.replace(fold=fold).utcoffset() for fold in (0, 1)]
+            first, last = (offset.total_seconds() if offset else 0.0 for offset in offsets)
             known = self._offsets[minute] = first, last
         return known
 
@@ -129,10 +129,10 @@ def length_s(text: str) -> float:
     text = text.strip()
     if text.lower() in _NONE or text.lower() in NO_LIMIT:
         return nan
-    found = _LENGTH.fullmatch(text)
-    if found is None:
+    match = _LENGTH.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    days, *rest = found.groups()
+    days, *rest = match.groups()
     numbers = [int(part) for part in rest if part is not None]
     if days is not None:
         # days-hours[:minutes[:seconds]]

@@ -10,7 +10,7 @@ from netsim.parameters import OneOf
 from workloads.job import GPU, UNITS
 
 if TYPE_CHECKING:
-    from workloads.importers.logged import Found
+    from workloads.importers.logged import ParsedLog
 
 
 SizeUnit = Annotated[
@@ -22,20 +22,20 @@ SizeUnit = Annotated[
 GpusPerNode = Annotated[int, "GPUs of a node, where the log has only GPUs", Ge(1)]
 
 
-def count_by(found: Found, unit: str, gpus_per_node: int) -> None:
+def count_by(parsed: ParsedLog, unit: str, gpus_per_node: int) -> None:
     """Set the sizes of all jobs; those without a GPU are left out and counted.
 
     Parameters
     ----------
-    found : Found
+    found : ParsedLog
         Its jobs are changed. A job with GPUs but no nodes has as few nodes as hold them.
     unit : str
         One of `UNITS`.
     """
     left, parts = [], 0
-    for job in found.jobs:
+    for job in parsed.jobs:
         if not job.gpus:
-            found.dropped["no GPU"] += 1
+            parsed.dropped["no GPU"] += 1
             continue
         nodes = job.nodes or -(-job.gpus // gpus_per_node)
         parts += job.gpus < nodes * gpus_per_node
@@ -45,11 +45,11 @@ def count_by(found: Found, unit: str, gpus_per_node: int) -> None:
         else:
             job.nodes = nodes
         left.append(job)
-    found.jobs = left
+    parsed.jobs = left
     if unit == GPU:
-        found.notes.append("sizes of jobs are GPUs")
+        parsed.notes.append("sizes of jobs are GPUs")
     else:
-        found.notes.append(
+        parsed.notes.append(
             f"sizes of jobs are entire nodes; {parts:,} jobs have fewer than {gpus_per_node} GPUs "
             'on a node, and each has exclusive nodes here (size_unit = "gpu" counts GPUs)'
         )

@@ -57,7 +57,7 @@ class LoggedJob:
 
 
 @dataclass
-class Found:
+class ParsedLog:
     """Result of reading a file."""
 
     jobs: list[LoggedJob] = field(default_factory=list)
@@ -80,10 +80,10 @@ class Found:
 
 
 class _Reading:
-    """The block of `Found.reading`."""
+    """The block of `ParsedLog.reading`."""
 
-    def __init__(self, found: Found, where: str) -> None:
-        self._found, self._where = found, where
+    def __init__(self, parsed: ParsedLog, where: str) -> None:
+        self._found, self._where = parsed, where
 
     def __enter__(self) -> None:
         return

@@ -13,7 +13,7 @@ from netsim.text_numbers import number_of
 from workloads.importers.assemble import workload_of
 from workloads.importers.entry import Importer
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import GPU, NODE, Workload
 from workloads.swf_parse import short
@@ -67,32 +67,32 @@ def read_lsf(
     runLimit and the GPUs of effectiveResReq. Other records, and jobs that never began, are left
     out and counted.
     """
-    found = Found(bad_lines=bad_lines)
+    parsed = ParsedLog(bad_lines=bad_lines)
     for number, line in enumerate(read_lines(path, longest=LONGEST_LINE), start=1):
         if not line.strip() or line.startswith("#"):
             continue
-        with found.reading(f"{path}:{number}"):
+        with parsed.reading(f"{path}:{number}"):
             words = _words(line.rstrip("\r"))
             if words[0] != "JOB_FINISH":
-                found.dropped[f"record {short(words[0])}"] += 1
+                parsed.dropped[f"record {short(words[0])}"] += 1
             elif (job := _job(_named(words), number)) is None:
-                found.dropped["never began"] += 1
+                parsed.dropped["never began"] += 1
             else:
-                found.jobs.append(job)
+                parsed.jobs.append(job)
     if size_unit == GPU:
-        count_by(found, size_unit, gpus_per_node)
-    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+        count_by(parsed, size_unit, gpus_per_node)
+    return workload_of(parsed, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
 def _words(line: str) -> list[str]:
     """Return the fields of a record; a quotation mark within quotes is written twice."""
     words, at, end = [], 0, len(line.rstrip())
     while at < end:
-        found = _FIELD.match(line, at)
-        if found is None:
+        match = _FIELD.match(line, at)
+        if match is None:
             raise ValueError(f"{short(line[at:].strip())!r}; a field is quoted or has no blank")
-        words.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-        at = found.end()
+        words.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        at = match.end()
     return words
 
 
@@ -133,20 +133,20 @@ def _job(fields: dict[str, str | Sequence[str]], number: int) -> LoggedJob | Non
         return str(fields.get(name, ""))
 
     def value(name: str) -> float:
-        found = number_of(text(name)) if name in fields else nan
-        if found is None:
+        number = number_of(text(name)) if name in fields else nan
+        if number is None:
             raise ValueError(f"{name} is {short(text(name))!r}; a number is needed")
-        return found
+        return number
 
     start_s, status = value("startTime"), int(value("jStatus"))
     if status not in (_EXIT, _DONE) and not status & (_EXIT | _DONE):
         raise ValueError(f"jStatus is {status}; {_EXIT} (EXIT) and {_DONE} (DONE) are known")
     hosts: dict[str, int] = {}
     for word in fields["execHosts"]:
-        found = _HOSTS.fullmatch(word)
-        if found is None:
+        match = _HOSTS.fullmatch(word)
+        if match is None:
             raise ValueError("an empty name in execHosts")
-        hosts[found[2]] = hosts.get(found[2], 0) + int(found[1] or 1)
+        hosts[match[2]] = hosts.get(match[2], 0) + int(match[1] or 1)
     if not start_s > 0 or not hosts:
         return None
     ended = int(value("exitInfo")) if "exitInfo" in fields else 0

@@ -13,7 +13,7 @@ from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock, Zone, in_order
 from workloads.importers.entry import Importer
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import SharedNodes
 from workloads.importers.tables import TableRow, TableRows, csv_rows, parquet_rows
 from workloads.job import NODE, Workload
@@ -116,12 +116,12 @@ def read_rows(
     refuse_twice : bool
         Whether two rows of one job are an error.
     """
-    clock, found = LogClock(timezone), Found(bad_lines=bad_lines)
+    clock, parsed = LogClock(timezone), ParsedLog(bad_lines=bad_lines)
     has: Mapping[str, int] = {}
     seen: dict[str, int] = {}
     for row in rows:
         has = row.at
-        with found.reading():
+        with parsed.reading():
             job = _job(row, clock)
             first = seen.setdefault(job.id, row.line) if refuse_twice else row.line
             if first != row.line:
@@ -129,36 +129,36 @@ def read_rows(
                     f"{path}:{row.line}: job {job.id} is listed twice (line {first} has it)"
                 )
             if isnan(job.start_s):
-                found.dropped["never began"] += 1
+                parsed.dropped["never began"] += 1
             elif "nodes" in has and not job.nodes:
-                found.dropped["no node"] += 1
+                parsed.dropped["no node"] += 1
             else:
-                found.jobs.append(job)
+                parsed.jobs.append(job)
     if "gpus" in has:
-        count_by(found, size_unit, gpus_per_node)
+        count_by(parsed, size_unit, gpus_per_node)
     elif has and size_unit != NODE:
         raise NetcosimError(f"{path}: no column for gpus, which size_unit = {size_unit!r} needs")
     waits = not has or "start" in has or "wait" in has
-    return workload_of(found, path, shared=shared_nodes, waits=waits)
+    return workload_of(parsed, path, shared=shared_nodes, waits=waits)
 
 
-def _mapped(path: str | Path, there: Mapping[str, int], given: Sequence[str]) -> dict[str, int]:
+def _mapped(path: str | Path, columns: Mapping[str, int], given: Sequence[str]) -> dict[str, int]:
     """Return the position of each known column, by netcosim's names."""
-    taken = {name: there[name] for name in COLUMNS if name in there}
+    taken = {name: columns[name] for name in COLUMNS if name in columns}
     for pair in given:
         name, equals, column = (part.strip() for part in pair.partition("="))
         if not equals or not column:
             raise NetcosimError(f"columns = {pair!r}; NAME=COLUMN is needed, as in job=JobID")
         need_name("column", name, COLUMNS)
-        if column.lower() not in there:
-            raise unknown_name(f"column of {path}", column, there)
-        taken[name] = there[column.lower()]
+        if column.lower() not in columns:
+            raise unknown_name(f"column of {path}", column, columns)
+        taken[name] = columns[column.lower()]
     needed = (("job",), ("nodes", "gpus"), ("submit",), ("end", "run"))
     missing = [" or ".join(names) for names in needed if not set(names) & set(taken)]
     if missing:
         raise NetcosimError(
             f"{path}: no column for {', '.join(missing)}; columns = NAME=COLUMN, ... maps columns "
-            f"of the table, which has {', '.join(there)}"
+            f"of the table, which has {', '.join(columns)}"
         )
     return taken
 

@@ -14,7 +14,7 @@ from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import EARLIER_RUN, workload_of
 from workloads.importers.dates import length_s
 from workloads.importers.entry import Importer
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -47,26 +47,26 @@ def read_pbs(
     exec_vnode and exec_host), Resource_List.walltime, queue, project or account, user, depend and
     Exit_status. Several files of a machine may be put into one, one after the other.
     """
-    found = Found(bad_lines=bad_lines)
+    parsed = ParsedLog(bad_lines=bad_lines)
     unfinished: dict[str, str] = {}
     for number, line in enumerate(read_lines(path, longest=LONGEST_LINE), start=1):
         if not line.strip():
             continue
         kind = ""
-        with found.reading(f"{path}:{number}"):
+        with parsed.reading(f"{path}:{number}"):
             kind, id, pairs = _record(line)
             if kind == "E":
-                found.jobs.append(_job(id, pairs, number))
+                parsed.jobs.append(_job(id, pairs, number))
         if kind == "R":
-            found.dropped[EARLIER_RUN] += 1
+            parsed.dropped[EARLIER_RUN] += 1
         elif kind and kind in "SQDA":
             unfinished[id] = {"S": "running when the log was made"}.get(kind, "never began")
-    ended = {job.id for job in found.jobs}
+    ended = {job.id for job in parsed.jobs}
     for id, reason in unfinished.items():
         if id not in ended and "[]" not in id:
-            found.dropped[reason] += 1
-    found.jobs = [job for job in found.jobs if "[]" not in job.id]
-    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+            parsed.dropped[reason] += 1
+    parsed.jobs = [job for job in parsed.jobs if "[]" not in job.id]
+    return workload_of(parsed, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
 def _record(line: str) -> tuple[str, str, dict[str, str]]:
@@ -77,10 +77,10 @@ def _record(line: str) -> tuple[str, str, dict[str, str]]:
     kind, name, text = parts[1].upper(), parts[2].strip(), parts[3]
     if kind not in "ESRQDA":
         return kind, name, {}
-    found = _ID.fullmatch(name)
-    if found is None:
+    match = _ID.fullmatch(name)
+    if match is None:
         raise ValueError(f"job {short(name)!r}; a number is needed")
-    id = found[1] if found[2] is None else f"{found[1]}[{found[2]}]"
+    id = match[1] if match[2] is None else f"{match[1]}[{match[2]}]"
     return kind, id, {key: value.strip("\"'") for key, value in _PAIR.findall(text)}
 
 
@@ -159,9 +159,9 @@ def _waits_for(text: str) -> tuple[tuple[str, str], ...]:
     for part in filter(None, text.split(",")):
         kind, *jobs = part.split(":")
         if kind in DEPENDENCY_KINDS:
-            found = [_ID.fullmatch(job.split("@")[0]) for job in jobs]
+            matches = [_ID.fullmatch(job.split("@")[0]) for job in jobs]
             pairs += [
-                (kind, f[1] if not f[2] else f"{f[1]}[{f[2]}]") for f in found if f is not None
+                (kind, f[1] if not f[2] else f"{f[1]}[{f[2]}]") for f in matches if f is not None
             ]
     return tuple(pairs)
 

@@ -21,7 +21,7 @@ from workloads.importers.assemble import EARLIER_RUN, last_runs, workload_of
 from workloads.importers.dates import LogClock, Zone, in_order, length_s
 from workloads.importers.entry import Importer
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.meanings import MEANINGS
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import GPU, NODE, Workload
@@ -88,65 +88,65 @@ def read_sacct(
     within columns of free text (JobName, Comment, SubmitLine, WorkDir) are part of them: a line is
     read so that its dates and its state are in their places.
     """
-    found = Found(bad_lines=bad_lines)
+    parsed = ParsedLog(bad_lines=bad_lines)
     top = first_lines(path)
     is_json, above = sacct_json.looks_like(top), _above(top) or 0
     lines = iter(()) if is_json else read_lines(path)
     if above and not is_json:
         n_above = len(list(islice(lines, above)))
-        found.notes.append(f"{n_above:,} lines above the header are not read")
+        parsed.notes.append(f"{n_above:,} lines above the header are not read")
     head = next(lines, "")
     header = ("", list(sacct_json.COLUMNS)) if is_json else _header(path, head)
-    table = _Table(path, header, LogClock(timezone), submitted == "eligible")
+    table = _SacctTable(path, header, LogClock(timezone), submitted == "eligible")
     if unknown := sorted(set(table.columns) - MEANINGS["sacct"].names):
-        found.notes.append(f"columns that are not known and not read: {', '.join(unknown)}")
+        parsed.notes.append(f"columns that are not known and not read: {', '.join(unknown)}")
     parts: dict[str, list[LoggedJob]] = {}
     rows: Iterable[tuple[int, list[str] | str]] = (
         enumerate(sacct_json.json_cells(path), start=1)
         if is_json
-        else _job_lines(enumerate(lines, start=2 + above), head.rstrip(), found)
+        else _job_lines(enumerate(lines, start=2 + above), head.rstrip(), parsed)
     )
     for number, row in rows:
         job = None
-        with found.reading(f"{path}: job {number} of the list" if is_json else f"{path}:{number}"):
+        with parsed.reading(f"{path}: job {number} of the list" if is_json else f"{path}:{number}"):
             if is_json and isinstance(row, str):
                 raise _BadLineError(row)
             cells = table.cells(row.rstrip("\r")) if isinstance(row, str) else row
-            job = table.job(cells, number, found)
+            job = table.job(cells, number, parsed)
         if job is not None:
             base, plus, _ = job.id.partition("+")
             if plus:
                 parts.setdefault(base, []).append(job)
             else:
-                found.jobs.append(job)
-    _add_heterogeneous(parts, found)
-    found.notes += table.notes()
-    found.jobs = _resized(found)
+                parsed.jobs.append(job)
+    _add_heterogeneous(parts, parsed)
+    parsed.notes += table.notes()
+    parsed.jobs = _resized(parsed)
     if size_unit == GPU:
-        count_by(found, size_unit, gpus_per_node)
-    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+        count_by(parsed, size_unit, gpus_per_node)
+    return workload_of(parsed, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
 def _job_lines(
-    lines: Iterable[tuple[int, str]], header: str, found: Found
+    lines: Iterable[tuple[int, str]], header: str, parsed: ParsedLog
 ) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines that are neither empty nor the header again."""
     for number, line in lines:
         if not line or line.isspace():
             continue
         if line.rstrip() == header:
-            found.dropped["the header again"] += 1
+            parsed.dropped["the header again"] += 1
         else:
             yield number, line
 
 
-def _add_heterogeneous(parts: Mapping[str, list[LoggedJob]], found: Found) -> None:
+def _add_heterogeneous(parts: Mapping[str, list[LoggedJob]], parsed: ParsedLog) -> None:
     """Add the jobs of several components, each as one job."""
     for base, components in parts.items():
-        found.jobs.append(_one_of(base, last_runs(components, found.dropped)))
+        parsed.jobs.append(_one_of(base, last_runs(components, parsed.dropped)))
     if parts:
         count = sum(map(len, parts.values()))
-        found.notes.append(
+        parsed.notes.append(
             f"{len(parts):,} heterogeneous jobs, whose {count:,} components are taken together"
         )
 
@@ -189,7 +189,7 @@ def _header(path: str | Path, line: str) -> tuple[str, list[str]]:
     return separator, columns
 
 
-class _Table:
+class _SacctTable:
     """Turns lines into jobs."""
 
     def __init__(
@@ -211,25 +211,25 @@ class _Table:
                 return cells[k].strip()
         return ""
 
-    def job(self, cells: list[str], number: int, found: Found) -> LoggedJob | None:
+    def job(self, cells: list[str], number: int, parsed: ParsedLog) -> LoggedJob | None:
         """Return the job of a line; None for a line that is counted."""
         id = self._get(cells, "jobid")
         state = self._get(cells, "state").upper()
         word = state.split(None, 1)[0].rstrip("+") if state else ""
         if "." in id:
-            found.dropped["step of a job"] += 1
+            parsed.dropped["step of a job"] += 1
             return None
         if not re.fullmatch(r"[0-9]+([_+].*)?", id):
             raise _BadLineError(f"JobID is {short(id)!r}; a number is needed")
         if "[" in id or word in _NOT_BEGUN:
-            found.dropped["waiting when the log was made"] += 1
+            parsed.dropped["waiting when the log was made"] += 1
             return None
         if word in _RUNS:
-            found.dropped["running when the log was made"] += 1
+            parsed.dropped["running when the log was made"] += 1
             return None
         if word in _REQUEUED:
             ended = not isnan(self._date(cells, "end")[0])
-            found.dropped[EARLIER_RUN if ended else "waiting when the log was made"] += 1
+            parsed.dropped[EARLIER_RUN if ended else "waiting when the log was made"] += 1
             return None
         if word not in _ENDED:
             raise _BadLineError(f"State is {short(word)!r}; {', '.join(_ENDED[1:])} are known")
@@ -238,7 +238,7 @@ class _Table:
         submit_s, start_s, end_s = self._times(cells)
         if isnan(start_s) or (not hosts and "nodelist" in self.at and not end_s > start_s):
             reason = "cancelled before it began" if word == "CANCELLED" else "never began"
-            found.dropped[reason] += 1
+            parsed.dropped[reason] += 1
             return None
         raw = self._get(cells, "jobidraw")
         return LoggedJob(
@@ -373,10 +373,10 @@ class _Table:
         text = self._get(cells, *names)
         if not text:
             return 0
-        found = re.fullmatch(r"([0-9]{1,12})([kK]?)", text)
-        if found is None:
+        match = re.fullmatch(r"([0-9]{1,12})([kK]?)", text)
+        if match is None:
             raise _BadLineError(f"{names[0]} is {short(text)!r}; a whole number is needed")
-        return int(found[1]) * (1024 if found[2] else 1)
+        return int(match[1]) * (1024 if match[2] else 1)
 
     def _nodes(self, cells: list[str]) -> int:
         for name in _NODES[:3]:
@@ -384,9 +384,9 @@ class _Table:
             if nodes:
                 return nodes
         for name in _NODES[3:5]:
-            found = _TRES_NODES.search(self._get(cells, name))
-            if found:
-                return int(found[1])
+            match = _TRES_NODES.search(self._get(cells, name))
+            if match:
+                return int(match[1])
         hosts = self._get(cells, "nodelist")
         return 0 if hosts.lower() in _NO_NODES else len(dict.fromkeys(expand(hosts)))
 
@@ -431,14 +431,14 @@ class _Table:
         return notes
 
 
-def _resized(found: Found) -> list[LoggedJob]:
+def _resized(parsed: ParsedLog) -> list[LoggedJob]:
     """Return the jobs, records of one that changed its size as one.
 
     It runs from its first start to its last end on as many nodes, rounded up, as give its
     node-hours; its node list is not kept. A last record that is RESIZING still runs.
     """
     records: dict[str, list[LoggedJob]] = {}
-    for job in found.jobs:
+    for job in parsed.jobs:
         records.setdefault(job.id, []).append(job)
     jobs, n_resized = [], 0
     for runs in records.values():
@@ -448,7 +448,7 @@ def _resized(found: Found) -> list[LoggedJob]:
             while k < len(runs) and runs[k].status == _RESIZING:
                 k += 1
             if k == len(runs):
-                found.dropped["running when the log was made"] += 1
+                parsed.dropped["running when the log was made"] += 1
             elif k == first:
                 jobs.append(runs[k])
             else:
@@ -456,7 +456,7 @@ def _resized(found: Found) -> list[LoggedJob]:
                 n_resized += 1
             k += 1
     if n_resized:
-        found.notes.append(
+        parsed.notes.append(
             f"{n_resized:,} jobs changed their number of nodes while they ran; each has the nodes "
             "of its node-hours, rounded up"
         )

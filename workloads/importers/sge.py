@@ -13,7 +13,7 @@ from netsim.text_numbers import number_of, whole_number
 from workloads.importers.assemble import EARLIER_RUN, workload_of
 from workloads.importers.dates import length_s
 from workloads.importers.entry import Importer
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -53,22 +53,22 @@ def read_sge(
     project and qname. Of a parallel job the file names the first host only. Records of a job's
     slave tasks, jobs that never began and runs that were rescheduled are left out and counted.
     """
-    found = Found(bad_lines=bad_lines)
+    parsed = ParsedLog(bad_lines=bad_lines)
     for number, line in enumerate(read_lines(path), start=1):
         if len(line.strip()) <= 1 or line.startswith("#"):
             continue
-        with found.reading(f"{path}:{number}"):
-            _add(line.rstrip("\r").split(":"), number, cores_per_node, found)
-    most = max((job.cpus for job in found.jobs), default=0)
+        with parsed.reading(f"{path}:{number}"):
+            _add(line.rstrip("\r").split(":"), number, cores_per_node, parsed)
+    most = max((job.cpus for job in parsed.jobs), default=0)
     if cores_per_node is None and most > 1:
         raise NetcosimError(
             f"{path}: jobs have up to {most:,} slots, and the file does not state how many a node "
             "has; give cores_per_node (netcosim trace import sge FILE --cores-per-node N)"
         )
-    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+    return workload_of(parsed, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
-def _add(cells: Sequence[str], number: int, cores_per_node: int | None, found: Found) -> None:
+def _add(cells: Sequence[str], number: int, cores_per_node: int | None, parsed: ParsedLog) -> None:
     """Add the job of a line, or count why it is left out."""
     if len(cells) < _NEEDED:
         raise ValueError(f"{len(cells)} fields; an accounting record has {_NEEDED} or more")
@@ -94,20 +94,20 @@ def _add(cells: Sequence[str], number: int, cores_per_node: int | None, found: F
     limit = _LIMIT.search(":".join(cells[category:]))
     at = FIELDS.index("pe_taskid") + (0 if limit is None else limit[1].count(":"))
     if at < len(cells) and cells[at] not in ("NONE", ""):
-        found.dropped["slave task of a parallel job"] += 1
+        parsed.dropped["slave task of a parallel job"] += 1
         return
     if failed in _RESCHEDULED:
-        found.dropped[EARLIER_RUN] += 1
+        parsed.dropped[EARLIER_RUN] += 1
         return
     if not start_s > 0 or failed in _BEFORE_JOB:
-        found.dropped["never began"] += 1
+        parsed.dropped["never began"] += 1
         return
     limit_s = nan
     if limit is not None:
         limit_s = float(limit[1]) if limit[1].isdigit() else length_s(limit[1])
     ended = value("exit_status")
     status = "timeout" if failed == _LIMIT_REACHED else "failed" if failed or ended else "completed"
-    found.jobs.append(
+    parsed.jobs.append(
         LoggedJob(
             id=f"{job}_{task:.0f}" if task > 0 else str(job),
             line=number,

@@ -37,8 +37,8 @@ class TableRow:
         if self.fault:
             raise NetcosimError(f"{self.path}:{self.line}: {self.fault}")
         k = self.at.get(column)
-        found = "" if k is None else self.cells[k].strip()
-        return "" if found.lower() in _NONE else found
+        text = "" if k is None else self.cells[k].strip()
+        return "" if text.lower() in _NONE else text
 
     def number(self, column: str, *, least: float = 0.0, most: float = 1e300) -> float:
         """Return a number in its bounds; nan for an empty cell."""

@@ -66,11 +66,11 @@ def published_shares() -> tuple[PublishedShare, ...]:
 
 def shares_of(source: str) -> tuple[PublishedShare, ...]:
     """Return the rows of a source."""
-    found = tuple(row for row in published_shares() if row.id == source)
-    if not found:
+    rows = tuple(row for row in published_shares() if row.id == source)
+    if not rows:
         names = dict.fromkeys(row.id for row in published_shares())
         raise unknown_name("source of published shares", source, names)
-    return found
+    return rows
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from netsim.errors import NetcosimError
 from netsim.hostlist import expand
 from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import SharedNodes
 from workloads.importers.tables import TableRow, csv_rows
 from workloads.job import Workload
@@ -47,11 +47,11 @@ def read_cobalt(
     missing = [name.upper() for name in NEEDED if name not in rows.columns]
     if missing:
         raise NetcosimError(f"{path}:1: no column {', '.join(missing)}")
-    clock, found = LogClock(timezone), Found(bad_lines=bad_lines)
+    clock, parsed = LogClock(timezone), ParsedLog(bad_lines=bad_lines)
     for row in rows:
-        with found.reading():
-            found.jobs.append(_job(row, clock))
-    return workload_of(found, path, shared=shared_nodes)
+        with parsed.reading():
+            parsed.jobs.append(_job(row, clock))
+    return workload_of(parsed, path, shared=shared_nodes)
 
 
 def _job(row: TableRow, clock: LogClock) -> LoggedJob:

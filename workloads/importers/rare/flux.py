@@ -10,7 +10,7 @@ from typing import Any
 from netsim.errors import NetcosimError
 from workloads.importers.assemble import workload_of
 from workloads.importers.json_jobs import json_jobs
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
@@ -38,11 +38,11 @@ def read_flux(
     the kinds that are known (``after-start:ID`` is after, ``after-success`` is afterok,
     ``after-failure`` is afternotok, ``after-finish`` is afterany).
     """
-    found = Found(bad_lines=bad_lines)
+    parsed = ParsedLog(bad_lines=bad_lines)
     for number, entry in enumerate(json_jobs(path), start=1):
-        with found.reading():
-            _Entry(path, number, entry).add_to(found)
-    return workload_of(found, path, shared=shared_nodes, cores_per_node=cores_per_node)
+        with parsed.reading():
+            _Entry(path, number, entry).add_to(parsed)
+    return workload_of(parsed, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
 _KINDS = {
@@ -77,10 +77,10 @@ class _Entry:
         return float(value)
 
     def _text(self, *keys: str) -> str:
-        found = (self.entry.get(key) for key in keys)
-        return next((str(value) for value in found if value not in (None, "")), "")
+        values = (self.entry.get(key) for key in keys)
+        return next((str(value) for value in values if value not in (None, "")), "")
 
-    def add_to(self, found: Found) -> None:
+    def add_to(self, parsed: ParsedLog) -> None:
         """Add the job, or count why it is left out."""
         # a time of 0 is one that has not come
         submit_s, start_s, end_s = (
@@ -94,14 +94,14 @@ class _Entry:
         status = self._text("result").lower()
         if not start_s > 0:
             cancelled = status.startswith("cancel")
-            found.dropped["cancelled before it began" if cancelled else "never began"] += 1
+            parsed.dropped["cancelled before it began" if cancelled else "never began"] += 1
             return
         if not end_s > 0:
-            found.dropped["running when the log was made"] += 1
+            parsed.dropped["running when the log was made"] += 1
             return
         nodes = self._value("nnodes")
         cores = self._value("ncores")
-        found.jobs.append(
+        parsed.jobs.append(
             LoggedJob(
                 id=self._text("id"),
                 line=self.number,

@@ -41,8 +41,8 @@ def _reader(columns: Mapping[str, str]) -> Callable[..., Workload]:
 def _table(name: str, description: str, columns: Mapping[str, str]) -> Importer:
     def looks_like(head: Sequence[str]) -> bool:
         """Return whether a file that begins with these lines has all columns."""
-        found = {cell.strip() for cell in head[0].lower().split(",")} if head else set()
-        return set(columns.values()) <= found
+        cells = {cell.strip() for cell in head[0].lower().split(",")} if head else set()
+        return set(columns.values()) <= cells
 
     return Importer(name, description, _reader(columns), looks_like)
 

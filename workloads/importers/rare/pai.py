@@ -10,7 +10,7 @@ from typing import Annotated
 from netsim.parameters import Example
 from workloads.importers.assemble import workload_of
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.tables import TableRow, csv_rows
 from workloads.job import NODE, Workload
 
@@ -48,16 +48,16 @@ def read_pai(
     that never began and jobs with a task that has no end; they are counted.
     """
     jobs: dict[str, LoggedJob] = {}
-    parts, found = 0, Found(bad_lines=bad_lines)
+    parts, parsed = 0, ParsedLog(bad_lines=bad_lines)
     for row in csv_rows(path, TASKS):
-        with found.reading():
+        with parsed.reading():
             gpus = row.number("plan_gpu") / 100
             job = jobs.setdefault(row.text("job_name"), LoggedJob(row.text("job_name"), row.line))
             if gpus > 0:
                 parts += _add_task(job, row, gpus)
     if job_table is not None:
         for row in csv_rows(job_table, JOBS):
-            with found.reading():
+            with parsed.reading():
                 job = jobs.get(row.text("job_name")) or LoggedJob("", row.line)
                 job.submit_s, job.user = row.number("start_time"), row.text("user")
                 job.status = row.text("status").lower()
@@ -66,15 +66,15 @@ def read_pai(
             job.submit_s = job.start_s
         job.status = _STATUS.get(job.status, job.status)
         if job.gpus and isnan(job.start_s):
-            found.dropped["never began"] += 1
+            parsed.dropped["never began"] += 1
         elif job.gpus and isnan(job.end_s):
-            found.dropped["running when the log was made"] += 1
+            parsed.dropped["running when the log was made"] += 1
         else:
-            found.jobs.append(job)
+            parsed.jobs.append(job)
     if parts:
-        found.notes.append(f"{parts:,} tasks have parts of GPUs, and get them entirely")
-    count_by(found, size_unit, gpus_per_node)
-    return workload_of(found, path, waits=job_table is not None)
+        parsed.notes.append(f"{parts:,} tasks have parts of GPUs, and get them entirely")
+    count_by(parsed, size_unit, gpus_per_node)
+    return workload_of(parsed, path, waits=job_table is not None)
 
 
 def _add_task(job: LoggedJob, row: TableRow, gpus: float) -> bool:

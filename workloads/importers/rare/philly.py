@@ -12,7 +12,7 @@ from workloads.importers.assemble import workload_of
 from workloads.importers.dates import LogClock, Zone
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
 from workloads.importers.json_jobs import json_jobs
-from workloads.importers.logged import BadLines, Found, LoggedJob
+from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.job import NODE, Workload
 from workloads.swf_parse import short
 
@@ -40,10 +40,10 @@ def read_philly(
     virtual cluster is the account. Jobs without an attempt, and those whose first start or last
     end is missing, are left out and counted.
     """
-    clock, found, several = LogClock(timezone), Found(bad_lines=bad_lines), 0
+    clock, parsed, several = LogClock(timezone), ParsedLog(bad_lines=bad_lines), 0
     for number, entry in enumerate(json_jobs(path), start=1):
         job = None
-        with found.reading(f"{path}: job {number} of the list"):
+        with parsed.reading(f"{path}: job {number} of the list"):
             try:
                 job, attempts = _job(entry, number, clock)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -54,20 +54,20 @@ def read_philly(
         if job is None:
             continue
         if not attempts:
-            found.dropped["never began"] += 1
+            parsed.dropped["never began"] += 1
         elif isnan(job.start_s):
-            found.dropped["no start in the log"] += 1
+            parsed.dropped["no start in the log"] += 1
         elif isnan(job.end_s):
-            found.dropped["running when the log was made"] += 1
+            parsed.dropped["running when the log was made"] += 1
         else:
-            found.jobs.append(job)
+            parsed.jobs.append(job)
             several += attempts > 1
     if several:
-        found.notes.append(
+        parsed.notes.append(
             f"{several:,} jobs have several attempts; they run from the first start to the last end"
         )
-    count_by(found, size_unit, gpus_per_node)
-    return workload_of(found, path)
+    count_by(parsed, size_unit, gpus_per_node)
+    return workload_of(parsed, path)
 
 
 def _job(entry: Mapping[str, Any], number: int, clock: LogClock) -> tuple[LoggedJob, int]:

@@ -20,7 +20,7 @@ from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.loops import LoopTimes, first_counted, means_s
 from cosim.network.situation import Situation
 from cosim.parameters import NOISE, PERIODS, PHASES
-from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.packet.model import PS_PER_S
 from queuesim.draws import job_streams, substitute_id
 
 _KEPT = 1 << 17
@@ -39,9 +39,6 @@ _SELDOM, _LEAST_PERIODS = 0.25, 3
 the error of their run time is the smaller part of that of their communication."""
 FIRST_LOOK = 0.55
 """Part of its longest time after which a simulation may end: three of six periods, and a start."""
-SNAPSHOT_PRECISION = 0.05
-"""Standard error of periods that a snapshot needs, of one job or of the mean over its jobs, over
-the period: its mean over ten jobs and more is then known better than snapshots agree."""
 LEAST_FRACTION = 0.01
 """Jobs that communicate for less of their time are simulated as if for so much: periods stay short
 enough to be simulated, and their neighbours are slowed by at most so much more."""
@@ -107,27 +104,21 @@ def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS) -> float:
     )
 
 
-def loop_isolated(
-    network: SharedNetwork, job: PlacedJob, about_s: float, stream: int, precision: float = 0.0
-) -> tuple[float, PacketResult]:
-    """Return a job's isolated period, which is about so long, and the packets of some of them.
+def loop_isolated(network: SharedNetwork, job: PlacedJob, about_s: float, stream: int) -> float:
+    """Return a job's isolated period, which is about so long.
 
-    Parameters
-    ----------
-    precision : float
-        Standard error of the period, over the period, at which a look ends the simulation; 0:
-        `PRECISION` where routes are fixed, and no look elsewhere, where few periods scatter less
-        than more of them do.
+    Where routes are fixed the simulation ends at a look that finds `PRECISION`; elsewhere few
+    periods scatter less than more of them do.
     """
     from netsim.flow.paths import is_single_path  # its kernels take a while to import
 
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
-    if precision or is_single_path(isolated.routing):
+    if is_single_path(isolated.routing):
         run = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
-        if period_error(network, [job], run, [about_s]) <= (precision or PRECISION):
-            return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
+        if period_error(network, [job], run, [about_s]) <= PRECISION:
+            return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
     run = isolated.watched(until_s, 1, stream=stream)
-    return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
+    return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
 
 
 def loop_together(
@@ -138,7 +129,6 @@ def loop_together(
     n_watched: int | None = None,
     draw: int = 0,
     stream: int = 0,
-    precision: float = 0.0,
 ) -> tuple[NDArray[np.float64], LoopTimes]:
     """Simulate jobs that loop together from random starts.
 
@@ -152,9 +142,6 @@ def loop_together(
         Number of the random starts.
     stream : int
         As in `cosim.network.ensemble.Ensemble.packets`.
-    precision : float
-        If above 0, the simulation ends after about half of its time where the mean over the jobs of
-        their periods, over isolated ones, has at most this relative standard error.
 
     Returns
     -------
@@ -167,12 +154,7 @@ def loop_together(
     jobs = [loop.started(network, draw, k) for k, loop in enumerate(loops)]
     together = Ensemble(network, jobs)
     watched = len(loops) if n_watched is None else n_watched
-    until_s, alone_s = wanted_s(loops, periods), [loop.period_s for loop in loops]
-    if precision:
-        run = together.watched(FIRST_LOOK * until_s, watched, stream=stream, least=2)
-        if period_error(network, jobs, run, alone_s) <= precision:
-            return periods_s(network, jobs, run), run
-    run = together.watched(until_s, watched, stream=stream, least=2)
+    run = together.watched(wanted_s(loops, periods), watched, stream=stream, least=2)
     return periods_s(network, jobs, run), run
 
 
@@ -228,18 +210,14 @@ class IsolatedLoops:
     ----------
     communications : sequence of Communication
         What the jobs of each situation's ``share`` send; it may grow.
-    precision : float
-        As in `loop_isolated`.
     """
 
     def __init__(
         self,
         network: SharedNetwork,
         communications: Sequence[Communication],
-        precision: float = 0.0,
     ) -> None:
         self._network, self._communications = network, communications
-        self._precision = precision
         self._known: dict[tuple[Situation, float, float], IsolatedLoop | None] = {}
         self._once: dict[tuple[Hashable, float], float] = {}
         self._periods: dict[Hashable, tuple[float, float]] = {}
@@ -326,7 +304,7 @@ class IsolatedLoops:
     def _period_s(self, looping: PlacedJob, once_s: float) -> float:
         stream = substitute_id([looping.job_id])
         about_s = once_s + looping.compute_s
-        return loop_isolated(self._network, looping, about_s, stream, self._precision)[0]
+        return loop_isolated(self._network, looping, about_s, stream)
 
     def _place(self, situation: Situation) -> Hashable:
         """Return what of a job's nodes, pattern and draws is visible to the network."""

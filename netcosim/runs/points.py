@@ -13,7 +13,7 @@ from netsim.errors import NetcosimError
 from netsim.inputs import identity, is_input, label
 from netsim.text_numbers import whole_number
 
-MODEL_VERSION = "13"
+MODEL_VERSION = "14"
 """Raise it with any change that changes results; points of another version are not reused."""
 
 

@@ -139,21 +139,28 @@ class Stretching:
     baselines: IsolatedBaselines
     """On the reference's network: times under two routings can be compared if both are divided by
     the same."""
+    _keys: dict[int, Key] = field(default_factory=dict)
 
-    def key(self, name: str, index: int) -> Key:
-        """Return a job's isolated baseline."""
+    def key(self, index: int) -> Key:
+        """Return a job's isolated baseline, the same on all sides."""
+        if index not in self._keys:
+            self._keys[index] = self._key(index)
+        return self._keys[index]
+
+    def _key(self, index: int) -> Key:
         study, share = self.study, int(self.study.share[index])
-        n_nodes = int(study.sides[name].schedule.workload.n_nodes[index])
+        reference = study.sides[study.reference]
+        n_nodes = int(reference.schedule.workload.n_nodes[index])
         if not study.by_share:
             return share, n_nodes, 1.0, b""
-        placed = study.sides[study.reference].placed(index, study.communication(index))
+        placed = reference.placed(index, study.communication(index))
         nodes = np.asarray(placed.nodes, dtype=np.int32).tobytes()
         return share, n_nodes, float(study.fraction[index]), nodes
 
     def running(self, name: str, number: int) -> list[int]:
         """Return `Study.running` without jobs that never communicate."""
         running = self.study.running(name, number)
-        return [index for index in running if self.key(name, index)[2] > 0]
+        return [index for index in running if self.key(index)[2] > 0]
 
     def together(self, name: str, number: int) -> Together | None:
         """Return the jobs of a snapshot that send anything, with their times; None without any.
@@ -173,7 +180,7 @@ class Stretching:
         loops = {
             index: IsolatedLoop(job, period_s)
             for index, job, sent in pairs
-            if sent and (period_s := self.isolated_s(name, index)[1]) > 0
+            if sent and (period_s := self.isolated_s(index)[1]) > 0
         }
         if not loops:
             return None
@@ -192,14 +199,14 @@ class Stretching:
                 exposed_s[place] = spent_s
         return Together(list(loops), period_s, united(packets), tuple(exposed_s))
 
-    def isolated_s(self, name: str, index: int) -> tuple[float, float]:
+    def isolated_s(self, index: int) -> tuple[float, float]:
         """Return a job's computing between iterations, and the time it is compared with."""
-        return self.baselines.times_s(self.key(name, index))
+        return self.baselines.times_s(self.key(index))
 
     def job(self, name: str, index: int) -> PlacedJob:
         """Return a job on its nodes under a side, with the computing time of its baseline."""
         job = self.study.sides[name].placed(index, self.study.communication(index))
-        return replace(job, compute_s=self.isolated_s(name, index)[0])
+        return replace(job, compute_s=self.isolated_s(index)[0])
 
     def timed(self, name: str, numbers: Sequence[int], report: ReportProgress) -> Columns:
         """Send some snapshots of a side's schedule through the packet engine.
@@ -251,12 +258,12 @@ def stretches(
     """
     stretching = Stretching(study, baselines)
     seen = (
-        (name, index)
+        index
         for name in study.sides
         for number in study.numbers
         for index in stretching.running(name, number)
     )
-    baselines.learn([stretching.key(*one) for one in seen], runner)
+    baselines.learn(map(stretching.key, seen), runner)
     pieces = {
         f"{name}, {format_snapshots(piece)}": (name, piece)
         for name in study.sides
@@ -278,7 +285,7 @@ def stretches(
         for name, mine in by_side.items()
     }
     isolated_s = {
-        name: np.array([stretching.isolated_s(name, index) for index in job.tolist()])
+        name: np.array([stretching.isolated_s(index) for index in job.tolist()])
         for name, (_, job, _) in rows.items()
     }
     return {

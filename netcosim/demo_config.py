@@ -89,7 +89,7 @@ def demo_config_text(
         machine = f"# {log.nodes} nodes: {log.nodes_from}.\n"
         machine += 'preset = "theta"' if log.known == "theta" else dragonfly_for(log.nodes)
         workload = log_keys(log, first)
-    return config_text(f'{machine}\nrouting = "ugal-l"', workload, largest, policies, seed)
+    return config_text(f"{machine}\n{NETWORK}", workload, largest, policies, seed)
 
 
 def log_keys(log: DemoLog, first: int | None = None) -> str:
@@ -154,6 +154,9 @@ def dragonfly_for(nodes: int) -> str:
 
 
 MACHINE_GENERATED = 'preset = "dragonfly-272"'
+
+NETWORK = """routing = "ugal-l"
+packet.packet_bytes = "4 KiB"      # as InfiniBand's largest; with 2 KiB it takes twice as long"""
 
 GENERATED = """[workload.synthetic]
 n_jobs = 600

@@ -231,7 +231,7 @@ def test_yardsticks_of_another_network_are_the_measure_there():
     told = measure(result, share, baselines(), n_snapshots=1, alone=there)
     np.testing.assert_array_equal(told.time_s, plain.time_s)
     assert told.baseline_s.tolist() == [
-        there.times_s((0, n, 1.0))[1] for n in told.n_nodes.tolist()
+        there.times_s((0, n, 1.0, b""))[1] for n in told.n_nodes.tolist()
     ]
     assert (told.baseline_s != plain.baseline_s).all()
 

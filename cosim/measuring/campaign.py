@@ -32,13 +32,13 @@ from cosim.measuring.snapshots import (
 from cosim.measuring.stretching import IsolatedBaselines, stretches
 from cosim.measuring.tasks import Progress, TaskRunner
 from cosim.network.communication import BY_SHARE
-from cosim.network.isolated_loops import FIRST_LOOK
-from cosim.parameters import PERIODS
 from netsim.errors import NetcosimError
 from queuesim.statistics import around, drawn_means, known_ends
 
 NOT_KNOWN = (1.0, 0.5, 2.0)
 """Ratio, low, high of a pattern that was never seen."""
+PERIODS_SENT = 1.3
+"""How long loops last, about, in periods of the longest: it and its communication."""
 
 
 def ratio_of_stretches(
@@ -172,7 +172,7 @@ class Stretch(Measure):
         )
 
     def sent(self, study: Study) -> dict[str, float]:
-        return dict.fromkeys(study.sides, FIRST_LOOK * PERIODS if study.by_share else 1.0)
+        return dict.fromkeys(study.sides, PERIODS_SENT if study.by_share else 1.0)
 
     def loops(self, study: Study) -> bool:
         return study.by_share

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.measuring.snapshot_loops import isolated_period
 from cosim.measuring.snapshots import Measurements, Study, format_snapshots
 from cosim.measuring.tasks import Columns, Progress, ReportProgress, TaskRunner, cut
 from cosim.network.ensemble import Ensemble
-from cosim.network.isolated_loops import SNAPSHOT_PRECISION, loop_isolated
 from netsim.packet.model import PS_PER_S
 from netsim.short_repr import short_repr
 
@@ -122,10 +122,7 @@ def neighbours(
                     one_s, packets, seconds = float(run.time_s[0]), run.packets, 1.0
                 else:
                     job = replace(job, compute_s=float(measured.compute_s[row]))
-                    about_s = float(measured.baseline_s[row])
-                    one_s, packets = loop_isolated(
-                        network, job, about_s, number, SNAPSHOT_PRECISION
-                    )
+                    one_s, packets = isolated_period(network, job, number)
                     seconds = packets.end_ps / PS_PER_S
                 links = np.flatnonzero(packets.link_bytes[topology.first_router_link :])
                 links += topology.first_router_link

@@ -12,6 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cosim.measuring.snapshot_loops import (
+    groups_that_meet,
+    isolated_loop,
+    loops_together,
+    united,
+)
 from cosim.measuring.snapshots import FloatArray, Measurements, Study, format_snapshots
 from cosim.measuring.tasks import (
     Columns,
@@ -24,25 +30,22 @@ from cosim.measuring.tasks import (
 )
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from cosim.network.isolated_loops import (
-    SNAPSHOT_PRECISION,
-    IsolatedLoop,
-    IsolatedLoops,
-    loop_isolated,
-    loop_together,
-    n_starts,
-)
+from cosim.network.isolated_loops import IsolatedLoop, n_starts
 from cosim.network.loops import without_messages
 from cosim.network.situation import Situation
-from cosim.parameters import PERIODS
 from netsim.packet.model import PacketResult
 from queuesim.draws import substitute_id
 
 Key = tuple[int, int, float, bytes]
 """Index of a communication, nodes, communication fraction, and the reference's nodes of a job.
 
-Where no job computes, the last two are 1 and empty for all.
+Where no job computes, the last two are 1 and empty for all; where jobs do, that key has the
+communication on the first nodes.
 """
+
+
+ANY_FRACTION = 0.25
+"""Communication fraction with which a job is timed on the first nodes, for all fractions."""
 
 
 @dataclass
@@ -65,40 +68,43 @@ class IsolatedBaselines:
     def times_s(self, key: Key) -> tuple[float, float]:
         """Return computing between iterations and total time; 0 for a job without messages."""
         if key not in self.known:
-            if self.by_share:
-                self.known[key] = self._loop_s(key)
-            else:
-                once = Ensemble(self.network, [self._job(*key[:2])]).packets()
-                self.known[key] = 0.0, float(once.time_s[0])
+            self.known[key] = self._timed(key)
         return self.known[key]
 
-    def _job(self, share: int, n_nodes: int) -> PlacedJob:
-        stand_in = substitute_id((share, n_nodes))
-        return PlacedJob(stand_in, self.communications[share], np.arange(n_nodes))
-
-    def _loop_s(self, key: Key) -> tuple[float, float]:
+    def _timed(self, key: Key) -> tuple[float, float]:
         share, n_nodes, fraction, nodes = key
-        isolated = IsolatedLoops(self.network, self.communications, SNAPSHOT_PRECISION)
-        loop = isolated.of(Situation(share, nodes, fraction), 1.0)
+        communication, stand_in = self.communications[share], substitute_id((share, n_nodes))
+        first = PlacedJob(stand_in, communication, np.arange(n_nodes))
+        if not self.by_share:
+            return 0.0, float(Ensemble(self.network, [first]).packets().time_s[0])
+        if not nodes:
+            loop = isolated_loop(self.network, first, ANY_FRACTION, stand_in)
+            return 0.0, 0.0 if loop is None else loop.comm_s
+        job = Situation(share, nodes).job(communication)
+        loop = isolated_loop(self.network, job, fraction, substitute_id([job.job_id]))
         if loop is None:
             return 0.0, 0.0
-        job = replace(self._job(share, n_nodes), compute_s=loop.job.compute_s)
-        period_s, _ = loop_isolated(
-            self.network, job, loop.period_s, job.job_id, SNAPSHOT_PRECISION
-        )
-        return loop.job.compute_s, period_s
+        return loop.job.compute_s, loop.job.compute_s + self.times_s(_on_first(key))[1]
 
     def learn(self, keys: Iterable[Key], runner: TaskRunner) -> None:
-        """Time those of these jobs that are not known yet."""
-        missing = sorted(set(keys) - set(self.known))
-        pieces = {f"baselines {i}": (piece,) for i, piece in enumerate(cut(missing))}
+        """Time those of these jobs that are not known yet, first what many of them share."""
+        wanted = set(keys)
+        steps = {"first nodes": set(map(_on_first, wanted)), "baselines": wanted}
+        for step, of_step in steps.items():
+            missing = sorted(of_step - set(self.known))
+            pieces = {f"{step} {i}": (piece,) for i, piece in enumerate(cut(missing))}
 
-        def compute(piece: Sequence[Key], report: ReportProgress) -> Columns:
-            return {"times_s": np.array([self.times_s(key) for key in piece])}
+            def compute(piece: Sequence[Key], report: ReportProgress) -> Columns:
+                return {"times_s": np.array([self.times_s(key) for key in piece])}
 
-        for piece, columns in runner.each(compute, pieces):
-            times = map(tuple, columns["times_s"].tolist())
-            self.known |= zip(piece, times, strict=True)
+            for piece, columns in runner.each(compute, pieces):
+                times = map(tuple, columns["times_s"].tolist())
+                self.known |= zip(piece, times, strict=True)
+
+
+def _on_first(key: Key) -> Key:
+    """Return the key of a job on the first nodes, whatever its fraction."""
+    return key[0], key[1], 1.0, b""
 
 
 EXPOSED = "exposed_s "
@@ -133,21 +139,28 @@ class Stretching:
     baselines: IsolatedBaselines
     """On the reference's network: times under two routings can be compared if both are divided by
     the same."""
+    _keys: dict[int, Key] = field(default_factory=dict)
 
-    def key(self, name: str, index: int) -> Key:
-        """Return a job's isolated baseline."""
+    def key(self, index: int) -> Key:
+        """Return a job's isolated baseline, the same on all sides."""
+        if index not in self._keys:
+            self._keys[index] = self._key(index)
+        return self._keys[index]
+
+    def _key(self, index: int) -> Key:
         study, share = self.study, int(self.study.share[index])
-        n_nodes = int(study.sides[name].schedule.workload.n_nodes[index])
+        reference = study.sides[study.reference]
+        n_nodes = int(reference.schedule.workload.n_nodes[index])
         if not study.by_share:
             return share, n_nodes, 1.0, b""
-        placed = study.sides[study.reference].placed(index, study.communication(index))
+        placed = reference.placed(index, study.communication(index))
         nodes = np.asarray(placed.nodes, dtype=np.int32).tobytes()
         return share, n_nodes, float(study.fraction[index]), nodes
 
     def running(self, name: str, number: int) -> list[int]:
         """Return `Study.running` without jobs that never communicate."""
         running = self.study.running(name, number)
-        return [index for index in running if self.key(name, index)[2] > 0]
+        return [index for index in running if self.key(index)[2] > 0]
 
     def together(self, name: str, number: int) -> Together | None:
         """Return the jobs of a snapshot that send anything, with their times; None without any.
@@ -167,33 +180,33 @@ class Stretching:
         loops = {
             index: IsolatedLoop(job, period_s)
             for index, job, sent in pairs
-            if sent and (period_s := self.isolated_s(name, index)[1]) > 0
+            if sent and (period_s := self.isolated_s(index)[1]) > 0
         }
         if not loops:
             return None
-        runs = [
-            loop_together(
-                network,
-                list(loops.values()),
-                PERIODS,
-                draw=draw,
-                stream=number,
-                precision=SNAPSHOT_PRECISION,
-            )
-            for draw in range(n_starts([loop.period_s for loop in loops.values()]))
-        ]
-        period_s = np.mean([period_s for period_s, _ in runs], axis=0)
-        first = runs[0][1]
-        return Together(list(loops), period_s, without_messages(first.packets), first.exposed_s)
+        sending = list(loops.values())
+        period_s, exposed_s = np.zeros(len(sending)), [dict[str, float]()] * len(sending)
+        packets = []
+        for group in groups_that_meet(network, sending, self.study.sides[name].isolates):
+            mine = [sending[place] for place in group]
+            runs = [
+                loops_together(network, mine, draw=draw, stream=number)
+                for draw in range(n_starts([loop.period_s for loop in mine]))
+            ]
+            period_s[group] = np.mean([period_s for period_s, _ in runs], axis=0)
+            packets.append(without_messages(runs[0][1].packets))
+            for place, spent_s in zip(group, runs[0][1].exposed_s, strict=True):
+                exposed_s[place] = spent_s
+        return Together(list(loops), period_s, united(packets), tuple(exposed_s))
 
-    def isolated_s(self, name: str, index: int) -> tuple[float, float]:
+    def isolated_s(self, index: int) -> tuple[float, float]:
         """Return a job's computing between iterations, and the time it is compared with."""
-        return self.baselines.times_s(self.key(name, index))
+        return self.baselines.times_s(self.key(index))
 
     def job(self, name: str, index: int) -> PlacedJob:
         """Return a job on its nodes under a side, with the computing time of its baseline."""
         job = self.study.sides[name].placed(index, self.study.communication(index))
-        return replace(job, compute_s=self.isolated_s(name, index)[0])
+        return replace(job, compute_s=self.isolated_s(index)[0])
 
     def timed(self, name: str, numbers: Sequence[int], report: ReportProgress) -> Columns:
         """Send some snapshots of a side's schedule through the packet engine.
@@ -245,12 +258,12 @@ def stretches(
     """
     stretching = Stretching(study, baselines)
     seen = (
-        (name, index)
+        index
         for name in study.sides
         for number in study.numbers
         for index in stretching.running(name, number)
     )
-    baselines.learn([stretching.key(*one) for one in seen], runner)
+    baselines.learn(map(stretching.key, seen), runner)
     pieces = {
         f"{name}, {format_snapshots(piece)}": (name, piece)
         for name in study.sides
@@ -272,7 +285,7 @@ def stretches(
         for name, mine in by_side.items()
     }
     isolated_s = {
-        name: np.array([stretching.isolated_s(name, index) for index in job.tolist()])
+        name: np.array([stretching.isolated_s(index) for index in job.tolist()])
         for name, (_, job, _) in rows.items()
     }
     return {

@@ -21,7 +21,7 @@ from cosim.network.loops import LoopTimes, first_counted, means_s
 from cosim.network.situation import Situation
 from cosim.parameters import NOISE, PERIODS, PHASES
 from netsim.packet.checks import packets_of
-from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.packet.model import PS_PER_S
 from queuesim.draws import job_streams, substitute_id
 
 _KEPT = 1 << 17
@@ -47,9 +47,6 @@ _QUARTERS = 0, 2, 1, 3
 """Order of the phases of four draws: opposite ones first."""
 FEW_PACKETS = 2000
 """Packets of an iteration up to which a look takes longer than what it may save."""
-SNAPSHOT_PRECISION = 0.05
-"""Standard error of periods that a snapshot needs, of one job or of the mean over its jobs, over
-the period: its mean over ten jobs and more is then known better than snapshots agree."""
 LEAST_FRACTION = 0.01
 """Jobs that communicate for less of their time are simulated as if for so much: periods stay short
 enough to be simulated, and their neighbours are slowed by at most so much more."""
@@ -124,28 +121,22 @@ def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS, longest: flo
     return min(each_s[-1], max(longest * each_s[-1], others_s))
 
 
-def loop_isolated(
-    network: SharedNetwork, job: PlacedJob, about_s: float, stream: int, precision: float = 0.0
-) -> tuple[float, PacketResult]:
-    """Return a job's isolated period, which is about so long, and the packets of some of them.
+def loop_isolated(network: SharedNetwork, job: PlacedJob, about_s: float, stream: int) -> float:
+    """Return a job's isolated period, which is about so long.
 
-    Parameters
-    ----------
-    precision : float
-        Standard error of the period, over the period, at which a look ends the simulation; 0:
-        `PRECISION` where routes are fixed, and no look elsewhere, where few periods scatter less
-        than more of them do, and at jobs of up to `FEW_PACKETS`.
+    Where routes are fixed the simulation ends at a look that finds `PRECISION`; elsewhere few
+    periods scatter less than more of them do. Jobs of up to `FEW_PACKETS` have no look.
     """
     from netsim.flow.paths import is_single_path  # its kernels take a while to import
 
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
     many = packets_of(network.program(job, 1), network.packet.packet_bytes) > FEW_PACKETS
-    if precision or (many and is_single_path(isolated.routing)):
+    if many and is_single_path(isolated.routing):
         run = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
-        if period_error(network, [job], run, [about_s]) <= (precision or PRECISION):
-            return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
+        if period_error(network, [job], run, [about_s]) <= PRECISION:
+            return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
     run = isolated.watched(until_s, 1, stream=stream)
-    return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0]), run.packets
+    return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
 
 
 def loop_together(
@@ -156,7 +147,6 @@ def loop_together(
     n_watched: int | None = None,
     draw: int = 0,
     stream: int = 0,
-    precision: float = 0.0,
     longest: float = 1.0,
 ) -> tuple[NDArray[np.float64], LoopTimes]:
     """Simulate jobs that loop together from random starts.
@@ -171,9 +161,6 @@ def loop_together(
         Number of the random starts.
     stream : int
         As in `cosim.network.ensemble.Ensemble.packets`.
-    precision : float
-        If above 0, the simulation ends after about half of its time where the mean over the jobs of
-        their periods, over isolated ones, has at most this relative standard error.
 
     Returns
     -------
@@ -186,11 +173,7 @@ def loop_together(
     jobs = [loop.started(network, draw, k) for k, loop in enumerate(loops)]
     together = Ensemble(network, jobs)
     watched = len(loops) if n_watched is None else n_watched
-    until_s, alone_s = wanted_s(loops, periods, longest), [loop.period_s for loop in loops]
-    if precision:
-        run = together.watched(FIRST_LOOK * until_s, watched, stream=stream, least=2)
-        if period_error(network, jobs, run, alone_s) <= precision:
-            return periods_s(network, jobs, run), run
+    until_s = wanted_s(loops, periods, longest)
     run = together.watched(until_s, watched, stream=stream, least=2)
     return periods_s(network, jobs, run), run
 
@@ -247,18 +230,14 @@ class IsolatedLoops:
     ----------
     communications : sequence of Communication
         What the jobs of each situation's ``share`` send; it may grow.
-    precision : float
-        As in `loop_isolated`.
     """
 
     def __init__(
         self,
         network: SharedNetwork,
         communications: Sequence[Communication],
-        precision: float = 0.0,
     ) -> None:
         self._network, self._communications = network, communications
-        self._precision = precision
         self._known: dict[tuple[Situation, float, float], IsolatedLoop | None] = {}
         self._once: dict[tuple[Hashable, float], float] = {}
         self._periods: dict[Hashable, tuple[float, float]] = {}
@@ -345,7 +324,7 @@ class IsolatedLoops:
     def _period_s(self, looping: PlacedJob, once_s: float) -> float:
         stream = substitute_id([looping.job_id])
         about_s = once_s + looping.compute_s
-        return loop_isolated(self._network, looping, about_s, stream, self._precision)[0]
+        return loop_isolated(self._network, looping, about_s, stream)
 
     def _place(self, situation: Situation) -> Hashable:
         """Return what of a job's nodes, pattern and draws is visible to the network."""

@@ -77,6 +77,7 @@ class PlacedJob:
     compute_noise: float = 0.0
     task_mapping: str = ""
     sends_as: int | None = None
+    communicates_first: bool = False
 
     def __post_init__(self) -> None:
         need_kinds(
@@ -189,10 +190,13 @@ class SharedNetwork:
 
     def computing_s(self, job: PlacedJob, iterations: int) -> float | FloatArray:
         """Return the computing time before each iteration, one number or one per iteration."""
-        if not job.compute_noise:
-            return job.compute_s
-        rng = self.streams(job).computing
-        return noisy(job.compute_s, job.compute_noise, iterations, rng)
+        computing_s: float | FloatArray = job.compute_s
+        if job.compute_noise:
+            rng = self.streams(job).computing
+            computing_s = noisy(job.compute_s, job.compute_noise, iterations, rng)
+        if job.communicates_first:
+            computing_s = np.where(np.arange(iterations) > 0, computing_s, 0.0)
+        return computing_s
 
     def program(self, job: PlacedJob, iterations: int) -> Program:
         """Return the program of a number of iterations, without computing between them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,10 @@ def test_without_measured_rows_nothing_is_computed(
 
 
 def test_medians_leave_out_what_was_fitted_and_what_a_library_chose() -> None:
-    """Ratios 0.5 and 1.1 of large rows, 2.0 of a small one; three rows do not count."""
+    """Ratios 0.5 and 1.1 of large rows, 2.0 of a small one; three rows do not count.
+
+    The second and third are held out, and the first that was fitted on.
+    """
     lines = [
         (1 << 20, 0.5, "", False),
         (1 << 16, 1.1, "", False),
@@ -54,7 +58,9 @@ def test_medians_leave_out_what_was_fitted_and_what_a_library_chose() -> None:
         (1 << 20, float("nan"), "", False),
     ]
     frame = pd.DataFrame(lines, columns=["bytes", "ratio", "fitted", "library"])
-    [line] = rows.summarise(frame.assign(machine="m")).to_dict("records")
+    frame = frame.assign(machine="m", held_out=[False, True, True, True, False, False])
+    [line] = rows.summarise(frame).to_dict("records")
+    assert (line["held_out"], line["within_held_out_percent"]) == (2, 50)
     counts = (line["rows"], line["fitted"], line["not_simulated"], line["judged"])
     assert counts == (6, 1, 1, 3)
     assert line["median_large"] == pytest.approx(0.8)
@@ -70,6 +76,14 @@ def test_rows_that_send_nothing_are_left_out() -> None:
 
     assert not rows._is_sent(row("ALLGATHER"))
     assert rows._is_sent(row("ALLREDUCE"))
+
+
+def test_half_of_the_rows_are_held_out() -> None:
+    """By what a row states, not by its file; every other one, about."""
+    many = [Row("osu_bw", "", k, 2, 2, "mean", 1.0, "MB/s", f"a:{k}") for k in range(400)]
+    held = [rows.is_held_out(row) for row in many]
+    assert 160 < sum(held) < 240
+    assert held == [rows.is_held_out(replace(row, where="b")) for row in many]
 
 
 def content(policy: str, path: Path) -> dict[str, Any]:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.kit.data import read_data
-from experiments.machines import controls, rows, scatter
+from experiments.machines import controls, day, rows, scatter
 from experiments.machines.paper import PAPER
 from netcosim.match.machine import load_match, match_from
 from netcosim.match.rows import Row
@@ -131,6 +132,25 @@ def test_each_network_of_the_controls_has_room_for_the_load_test() -> None:
         assert nodes >= 5 * one["testing"] - 3
 
 
+@pytest.mark.parametrize("design", ["incasts", "jobs"])
+def test_loads_by_day_are_shares_of_a_node(design: str) -> None:
+    """At a load of 0.5 each root is sent 0.5 * 10.2 GB/s * 0.2 s = 1.02 GB; the pair sends none."""
+    machine, _ = load_match(FOLDER / "machines" / "piz-daint.toml")
+    how = read_data("machines")["day"][design]
+    programs = day.loads(machine, 0.5, how, np.random.default_rng(1))
+    assert len(programs) == how.get("jobs", 1)
+    for program, nodes in programs:
+        assert program.total_bytes == pytest.approx(1.02e9, rel=0.1)
+        assert not {0, 1, 84} & set(nodes.tolist())
+        sends = program.send_dst.reshape(len(program.send_dst) // (len(nodes) - 1), -1)
+        assert design == "incasts" or not sends.any()
+    if design == "incasts":
+        steps = program.send_ptr[program.step_ptr[:64]]
+        at_once = program.send_dst[steps]
+        assert (at_once == at_once[0]).all()
+        assert at_once[0] >= 64
+
+
 def test_controls_are_side_by_side() -> None:
     """An impact of 40 without control, 1.6 with it: above 1.5 in the mean, below 3 at the 99 %."""
     lines = [
@@ -161,6 +181,9 @@ def test_the_page_has_the_stored_medians() -> None:
         if line["test"] == "lat":
             cells = [f"{float(line[one]):.3g}" for one in ("credits", "endpoint-pairs", "dcqcn")]
             assert f"| {line['network']}, {line['statistic']} | {' | '.join(cells)} |" in page
+    for line in table("day"):
+        if (line["pair"], line["when"], line["bytes"]) == ("same rack", "day", "16777216"):
+            assert f"{float(line['simulated_us']):.0f}" in page
     for line in table("nearest"):
         if line["policy"] in ("longest-idle", "random"):
             assert f"{float(line['groups_over_fewest']):.2f}" in page

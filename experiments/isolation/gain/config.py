@@ -15,7 +15,8 @@ from netcosim.config.errors import ConfigError
 from netcosim.config.load import config_from, errors_name, read_config, section_of
 
 FAMILY = "fattree"
-REFERENCE, ISOLATING = "baseline", "jigsaw"
+REFERENCE, ISOLATING = "longest-idle", "jigsaw"
+"""The first is nearest to the allocations of Leonardo and LUMI (experiments/machines)."""
 NODE_BYTES = 64 * 1024
 SNAPSHOTS = 64
 """Instants of the reference's schedule that may be looked at; a power of 2."""

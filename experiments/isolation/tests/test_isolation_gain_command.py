@@ -186,10 +186,10 @@ def test_a_config_without_policies_and_mix_gets_some_and_is_told(config: Path) -
     start, end = content.index("[[communication"), content.index("[run.steady]")
     config.write_text(content[:start] + content[end:], encoding="utf-8")
     asked = load_gain_config(config)
-    assert asked.config.queue.policies == ("baseline", "jigsaw")
+    assert asked.config.queue.policies == ("longest-idle", "jigsaw")
     assert asked.config.queue.window == 9
     assert len(asked.config.communication.mix) == 9
-    assert any("queue.policies is not given: baseline, jigsaw" in note for note in asked.notes)
+    assert any("queue.policies is not given: longest-idle, jigsaw" in note for note in asked.notes)
     assert any(note.startswith("ASSUMED") for note in asked.notes)
     # what was filled in is a config like any other
     assert config_from(asked.config.resolved()).resolved() == asked.config.resolved()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.kit.data import read_data
 from experiments.kit.papers import Options
-from experiments.machines import controls, rows, scatter
+from experiments.machines import controls, day, rows, scatter
 from experiments.machines.paper import PAPER
 from netcosim.match.machine import load_match, match_from
 from netcosim.match.rows import Row
@@ -44,7 +46,10 @@ def test_without_measured_rows_nothing_is_computed(
 
 
 def test_medians_leave_out_what_was_fitted_and_what_a_library_chose() -> None:
-    """Ratios 0.5 and 1.1 of large rows, 2.0 of a small one; three rows do not count."""
+    """Ratios 0.5 and 1.1 of large rows, 2.0 of a small one; three rows do not count.
+
+    The second and third are held out, and the first that was fitted on.
+    """
     lines = [
         (1 << 20, 0.5, "", False),
         (1 << 16, 1.1, "", False),
@@ -54,7 +59,9 @@ def test_medians_leave_out_what_was_fitted_and_what_a_library_chose() -> None:
         (1 << 20, float("nan"), "", False),
     ]
     frame = pd.DataFrame(lines, columns=["bytes", "ratio", "fitted", "library"])
-    [line] = rows.summarise(frame.assign(machine="m")).to_dict("records")
+    frame = frame.assign(machine="m", held_out=[False, True, True, True, False, False])
+    [line] = rows.summarise(frame).to_dict("records")
+    assert (line["held_out"], line["within_held_out_percent"]) == (2, 50)
     counts = (line["rows"], line["fitted"], line["not_simulated"], line["judged"])
     assert counts == (6, 1, 1, 3)
     assert line["median_large"] == pytest.approx(0.8)
@@ -70,6 +77,14 @@ def test_rows_that_send_nothing_are_left_out() -> None:
 
     assert not rows._is_sent(row("ALLGATHER"))
     assert rows._is_sent(row("ALLREDUCE"))
+
+
+def test_half_of_the_rows_are_held_out() -> None:
+    """By what a row states, not by its file; every other one, about."""
+    many = [Row("osu_bw", "", k, 2, 2, "mean", 1.0, "MB/s", f"a:{k}") for k in range(400)]
+    held = [rows.is_held_out(row) for row in many]
+    assert 160 < sum(held) < 240
+    assert held == [rows.is_held_out(replace(row, where="b")) for row in many]
 
 
 def content(policy: str, path: Path) -> dict[str, Any]:
@@ -117,6 +132,25 @@ def test_each_network_of_the_controls_has_room_for_the_load_test() -> None:
         assert nodes >= 5 * one["testing"] - 3
 
 
+@pytest.mark.parametrize("design", ["incasts", "jobs"])
+def test_loads_by_day_are_shares_of_a_node(design: str) -> None:
+    """At a load of 0.5 each root is sent 0.5 * 10.2 GB/s * 0.2 s = 1.02 GB; the pair sends none."""
+    machine, _ = load_match(FOLDER / "machines" / "piz-daint.toml")
+    how = read_data("machines")["day"][design]
+    programs = day.loads(machine, 0.5, how, np.random.default_rng(1))
+    assert len(programs) == how.get("jobs", 1)
+    for program, nodes in programs:
+        assert program.total_bytes == pytest.approx(1.02e9, rel=0.1)
+        assert not {0, 1, 84} & set(nodes.tolist())
+        sends = program.send_dst.reshape(len(program.send_dst) // (len(nodes) - 1), -1)
+        assert design == "incasts" or not sends.any()
+    if design == "incasts":
+        steps = program.send_ptr[program.step_ptr[:64]]
+        at_once = program.send_dst[steps]
+        assert (at_once == at_once[0]).all()
+        assert at_once[0] >= 64
+
+
 def test_controls_are_side_by_side() -> None:
     """An impact of 40 without control, 1.6 with it: above 1.5 in the mean, below 3 at the 99 %."""
     lines = [
@@ -147,6 +181,9 @@ def test_the_page_has_the_stored_medians() -> None:
         if line["test"] == "lat":
             cells = [f"{float(line[one]):.3g}" for one in ("credits", "endpoint-pairs", "dcqcn")]
             assert f"| {line['network']}, {line['statistic']} | {' | '.join(cells)} |" in page
+    for line in table("day"):
+        if (line["pair"], line["when"], line["bytes"]) == ("same rack", "day", "16777216"):
+            assert f"{float(line['simulated_us']):.0f}" in page
     for line in table("nearest"):
         if line["policy"] in ("longest-idle", "random"):
             assert f"{float(line['groups_over_fewest']):.2f}" in page

@@ -68,8 +68,8 @@ def over_time(
 class _PlainLog(LogFormatter):
     """The numbers that a logarithmic axis names, as 0.1 and 3000."""
 
-    def _num_to_string(self, x: float, vmin: float, vmax: float) -> str:
-        return f"{x:,.6g}"
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:,.6g}" if super().__call__(x, pos) else ""
 
 
 def plain_numbers(axis: Axis) -> None:

@@ -105,9 +105,9 @@ def test_its_search_finds_without_a_network(site: Path, browser: Any) -> None:
     opened.page.press(".sidebar-search", "Enter")
     opened.page.wait_for_selector("ul.search li a")
     assert opened.page.url.startswith(f"file://{site}/search.html?q=rendezvous")
-    assert "The packet model" in opened.texts("ul.search li a")
-    opened.page.locator("ul.search li a", has_text="The packet model").first.click()
-    opened.page.wait_for_url("**/docs/packet-model.html*")
+    assert "End points" in opened.texts("ul.search li a")
+    opened.page.locator("ul.search li a", has_text="End points").first.click()
+    opened.page.wait_for_url("**/docs/end-points.html*")
     assert opened.wrong == []
 
 

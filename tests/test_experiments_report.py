@@ -236,11 +236,6 @@ def test_units_of_axes() -> None:
     assert time_scale(0.0) == (1.0, "s")
 
 
-def test_figures_refuse_what_they_cannot_draw() -> None:
-    with pytest.raises(NetcosimError, match="needs x and y of one length"):
-        drawn_on(over_time, {"a": ([0, 1], [1])}, "nodes", TWO)
-
-
 # The page
 
 

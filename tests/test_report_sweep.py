@@ -294,7 +294,7 @@ def test_no_interval_of_waits_is_too_few_or_impossible(n: int) -> None:
     ends = [value for name, value in row.items() if str(name).endswith("_low")]
     if n == 3:
         assert ends == []
-        assert verdict(found) == ["Best mean wait: a here, without an interval."]
+        assert verdict(found) == ["Best mean wait: a, without an interval."]
         assert all(pd.isna(one.interval.low) for one in estimates)
     else:
         assert [one.interval.low for one in estimates] == [0.0, 0.0]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from netcosim.report.figures.style import (
-    SOFT,
-    colour,
-    grid,
-    literal,
-    marker,
-    new_figure,
-)
+from netcosim.report.figures.drawing import Drawing, Panel
+from netcosim.report.figures.lines import plain_numbers
+from netcosim.report.figures.style import SOFT, colour, literal, marker
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 
 def matching(measured: pd.DataFrame, operation: str, gpus: int) -> pd.DataFrame:
@@ -65,24 +61,21 @@ def format_rows(rows: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
     return lines
 
 
-def draw(rows: pd.DataFrame, measured: pd.DataFrame, title: str) -> Figure:
-    """Draw bus bandwidth over bytes, both logarithmic: lines are simulated, marks measured."""
-    figure, [axis] = new_figure(8.0, 4.5)
+def draw(rows: pd.DataFrame, measured: pd.DataFrame, title: str) -> Drawing:
+    """Return bus bandwidth over bytes, both logarithmic: lines are simulated, marks measured."""
+    panel = Panel(partial(_bandwidths, rows=rows, measured=measured), title)
+    caption = "Lines: simulated; marks: measured."
+    return Drawing("collective", title, [panel], caption, (8.0, 4.5), lines="both")
+
+
+def _bandwidths(axis: Axes, rows: pd.DataFrame, measured: pd.DataFrame) -> None:
     for i, (algorithm, curve) in enumerate(rows.groupby("algorithm", sort=False)):
         curve = curve.sort_values("bytes")
         axis.plot(curve["bytes"], curve["busbw_Bps"] / 1e9, color=colour(i), label=algorithm)
     for i, (run, points) in enumerate(measured.groupby("run", sort=False)):
         shown = points[points["busbw_Bps"] > 0]
-        axis.plot(
-            shown["bytes"],
-            shown["busbw_Bps"] / 1e9,
-            marker(i),
-            mfc="white",
-            color=SOFT,
-            label=f"measured: {literal(run)}",
-        )
+        look: dict[str, Any] = {"mfc": "white", "color": SOFT, "label": f"measured: {literal(run)}"}
+        axis.plot(shown["bytes"], shown["busbw_Bps"] / 1e9, marker(i), **look)
     axis.set_xscale("log", base=2)
-    axis.set(yscale="log", xlabel="bytes", ylabel="bus bandwidth (GB/s)", title=title)
-    grid(axis, "both")
-    axis.legend(fontsize=8, frameon=False)
-    return figure
+    axis.set(yscale="log", xlabel="bytes", ylabel="bus bandwidth (GB/s)")
+    plain_numbers(axis.yaxis)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from experiments.curve.point import ALONE, STEADY
+from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import plain_numbers
 from netcosim.report.figures.panels import boxes, panels
-from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure
+from netcosim.report.figures.style import SIDE_IN, SOFT, colour, marker
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 CURVE = ["routing", "traffic"]
@@ -47,40 +51,61 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Figure:
-    """Draw latency on the left, accepted load on the right, a line a routing and traffic.
+def draw(rows: pd.DataFrame, title: str, ceiling: float | None) -> Drawing:
+    """Return latencies and accepted loads, a line a routing and traffic."""
+    panels_shown = [
+        Panel(partial(_latencies, rows=rows), "Mean latency; dotted: 99th percentile"),
+        Panel(partial(_accepted, rows=rows, ceiling=ceiling), "Accepted load"),
+    ]
+    caption = (
+        "Filled marks: all that is offered is accepted, and the halves of the window agree. "
+        "Latencies are drawn up to the last of these loads."
+    )
+    return Drawing("curve", title, panels_shown, caption, SIDE_IN, columns=2, lines="both")
 
-    Hollow marks: not all that is offered is accepted, or the window's halves differ.
-    """
-    figure, [left, right] = new_figure(10.0, 4.4, 1, 2)
+
+def _latencies(axis: Axes, rows: pd.DataFrame) -> None:
+    for label, curve, look, mark in _lines(rows):
+        loaded = curve[curve["state"] != ALONE]
+        lasting = loaded[(loaded["state"] == STEADY).cummin()]
+        shown = pd.concat([curve[curve["state"] == ALONE], lasting])
+        axis.plot(shown["load"], 1e6 * shown["latency_mean_s"], label=label, **look, **mark)
+        axis.plot(shown["load"], 1e6 * shown["latency_p99_s"], ":", **look)
+    axis.set(yscale="log", ylabel="latency (µs)")
+    plain_numbers(axis.yaxis)
+    _below(axis, rows)
+
+
+def _accepted(axis: Axes, rows: pd.DataFrame, ceiling: float | None) -> None:
     largest = float(rows["load"].max())
-    many_traffics = rows["traffic"].nunique() > 1
-    for i, ((routing, traffic), curve) in enumerate(rows.groupby(CURVE, sort=False)):
-        look: dict[str, Any] = {"color": colour(i), "lw": 1.4}
-        mark: dict[str, Any] = {"marker": marker(i), "ms": 5, "ls": "", "color": colour(i)}
-        label = f"{routing}, {traffic}" if many_traffics else str(routing)
-        curve = curve.sort_values("load")
+    for label, curve, look, mark in _lines(rows):
         loaded = curve[curve["state"] != ALONE]
         steady = loaded["state"] == STEADY
-        settled = pd.concat([curve[curve["state"] == ALONE], loaded[steady.cummin()]])
-        left.plot(settled["load"], 1e6 * settled["latency_mean_s"], label=label, **mark, lw=1.4)
-        left.lines[-1].set_linestyle("-")
-        left.plot(settled["load"], 1e6 * settled["latency_p99_s"], ":", **look)
-        right.plot(loaded["load"], loaded["accepted"], label=label, **look)
-        for chosen, face in ((steady, colour(i)), (~steady, "white")):
-            right.plot(loaded["load"][chosen], loaded["accepted"][chosen], mfc=face, **mark)
-    right.plot([0, largest], [0, largest], color=SOFT, lw=0.8, zorder=0)
+        axis.plot(loaded["load"], loaded["accepted"], label=label, **look)
+        for chosen, face in ((steady, look["color"]), (~steady, "white")):
+            points = loaded[chosen]
+            axis.plot(points["load"], points["accepted"], ls="", mfc=face, **mark, **look)
+    axis.plot([0, largest], [0, largest], color=SOFT, lw=0.8, zorder=0)
     if ceiling is not None and ceiling < largest:
-        right.axhline(ceiling, color=SOFT, ls="--", lw=1.0, label=f"bisection {ceiling:.3g}")
-    left.set(yscale="log", ylabel="mean latency (µs), dotted: 99th percentile")
-    right.set(ylabel="accepted load (of injection bandwidth)", ylim=(0, None))
-    for axis in (left, right):
-        axis.set(xlim=(0, 1.04 * largest), xlabel="offered load (of injection bandwidth)")
-        grid(axis, "both")
-    plain_numbers(left.yaxis)
-    left.set_title(title)
-    right.legend(loc="upper left", fontsize=8, frameon=False)
-    return figure
+        axis.axhline(ceiling, color=SOFT, ls="--", lw=1.0, label=f"bisection {ceiling:.3g}")
+    axis.set(ylabel="accepted load (of injection bandwidth)", ylim=(0, None))
+    _below(axis, rows)
+
+
+def _lines(
+    rows: pd.DataFrame,
+) -> Iterator[tuple[str, pd.DataFrame, dict[str, Any], dict[str, Any]]]:
+    """Return name, rows, line and mark of each routing and traffic."""
+    many_traffics = rows["traffic"].nunique() > 1
+    for i, ((routing, traffic), curve) in enumerate(rows.groupby(CURVE, sort=False)):
+        label = f"{routing}, {traffic}" if many_traffics else str(routing)
+        look, mark = {"color": colour(i), "lw": 1.4}, {"marker": marker(i), "ms": 5}
+        yield label, curve.sort_values("load"), look, mark
+
+
+def _below(axis: Axes, rows: pd.DataFrame) -> None:
+    largest = float(rows["load"].max())
+    axis.set(xlim=(0, 1.04 * largest), xlabel="offered load (of injection bandwidth)")
 
 
 def draw_links(links: pd.DataFrame) -> Figure:

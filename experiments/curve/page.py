@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -25,6 +24,7 @@ from netcosim.report.effect import (
     sentence,
     use,
 )
+from netcosim.report.figures.drawing import Drawing
 from netcosim.report.figures.style import save_figure
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
@@ -32,9 +32,6 @@ from netcosim.report.summary import write_summary
 from netcosim.runs.results import PAGE_FILE
 from netsim.files import read_text
 from netsim.units import format_quantity
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def curve_effects(rows: pd.DataFrame, config: CurveConfig) -> list[Effect]:
@@ -212,7 +209,7 @@ def publish(
     config: CurveConfig,
     answer: Recommendation,
     title: str,
-    figure: Figure,
+    drawing: Drawing,
     sections: Sequence[Section],
     frames: Mapping[str, pd.DataFrame],
 ) -> dict[str, Path]:
@@ -222,8 +219,8 @@ def publish(
     """
     name, file = next(iter(frames)), Path(args.config)
     write_tables(out, frames)
-    drawn = save_figure(figure, out / f"{name}.{args.format}", args.format)
-    sections = [Section("Curves", figure=figure, caption=title), *sections]
+    drawn = save_figure(drawing.draw(), out / f"{name}.{args.format}", args.format)
+    sections = [Section("Curves", drawings=[drawing]), *sections]
     page = render_page(
         title,
         "",

@@ -38,23 +38,20 @@ def draw_phases(
     rows: pd.DataFrame,
     levels: Sequence[float],
     loads: Sequence[str],
-    across: tuple[str, str] = ("share", "share of communication"),
 ) -> None:
-    """Draw a square for each level of a factor and load, with the gain in percent.
+    """Draw a square for each share of communication and load, with the gain in percent.
 
     Parameters
     ----------
     rows : DataFrame
-        Columns of the factor, ``load``, ``verdict`` and ``gain_percent``.
+        Columns ``share``, ``load``, ``verdict`` and ``gain_percent``.
     levels, loads : sequences
         Of all panels, from left to right and from below.
-    across : (str, str)
-        The factor's column, and what the axis calls it.
     """
     drawn = {}
     for row in rows.to_dict("records"):
         text, word = f"{round(row['gain_percent'], 1) + 0.0:.1f}", row["verdict"]
-        at = levels.index(row[across[0]]), loads.index(row["load"])
+        at = levels.index(row["share"]), loads.index(row["load"])
         drawn[at] = Square(PAINT[word], text, INK if word == UNKNOWN else "white")
     squares(axis, drawn, size=7)
     axis.set_xlim(-0.5, len(levels) - 0.5)
@@ -62,4 +59,4 @@ def draw_phases(
     axis.set_xticks(range(len(levels)), [f"{level:g}" for level in levels], fontsize=7)
     axis.set_yticks(range(len(loads)), [load.replace("all at once", "full") for load in loads])
     axis.tick_params(axis="y", labelsize=7)
-    axis.set_xlabel(across[1], fontsize=8)
+    axis.set_xlabel("share of communication", fontsize=8)

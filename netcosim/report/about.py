@@ -15,6 +15,7 @@ from netcosim.runs.store import Rows
 from netcosim.runs.store_format import StoredPoint
 from netsim.packet.credit import buffer_warning
 from netsim.packet.thread_count import AUTO, threads_used, why_one_thread
+from netsim.topologies.registry import FAMILIES
 from netsim.units import format_quantity
 from queuesim.result import CUT
 from workloads.job import Workload
@@ -166,13 +167,15 @@ def _config_facts(config: Mapping[str, Any], kept: ArchivedRun | None) -> Facts:
     sizes = ", ".join(f"{k}={v}" for k, v in config_section(machine, "parameters").items())
     named = f"{machine.get('preset') or machine.get('family')}({sizes})".removesuffix("()")
     known, named_policies = entries("policies"), map(str, queue.get("policies") or ())
+    family = FAMILIES.get(str(machine.get("family")))
+    routing = machine.get("routing") or (family.default_routing if family else "")
     jobs, rules = [], f"order {queue.get('order')}, backfilling {queue.get('backfill')}"
     if kept is not None:
         jobs = [f"{kept.jobs.log}: {len(kept.jobs):,} jobs."]
         named = f"{kept.machine.name}: {kept.machine.n_nodes:,} nodes"
     return [
         ("Jobs", jobs),
-        ("Machine", [f"{named}, routing {machine.get('routing')}."]),
+        ("Machine", [f"{named}, routing {routing}." if routing else f"{named}."]),
         ("Queue", [f"{rules}, run-time model {queue.get('run_time_model')}"]),
         ("Policies", [f"{name}: {known[name]}" for name in named_policies if name in known]),
     ]

@@ -52,7 +52,10 @@ class Recommendation:
             if effect.has_interval:
                 names = over.setdefault(counted(effect.samples, effect.sample), [])
                 names.append(effect.quantity.name)
-        parts += [f"{', '.join(n)}: {c}" if others or len(over) > 1 else c for c, n in over.items()]
+        for count, names in over.items():
+            if not any(f"; {count})" in part for part in parts):
+                named = bool(others) or len(over) > 1
+                parts.append(f"{', '.join(names)}: {count}" if named else count)
         known = self.level is not None and any(effect.has_interval for effect in self.effects)
         level = f". Intervals at {100 * (self.level or 0):g} %" if known else ""
         return f"{'; '.join(parts)}{level}." if parts else ""

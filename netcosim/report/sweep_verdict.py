@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from netcosim.report.compared import Compared
-from netcosim.report.effect import COMMUNICATION, TURNAROUND, WAIT, Effect, Quantity
+from netcosim.report.effect import COMMUNICATION, TURNAROUND, WAIT, Effect, Quantity, use
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.samples import format_more, more_to_decide, samples_to_decide
 from netcosim.report.swept import Cell
@@ -33,13 +33,13 @@ class _Decided:
     def text(self, compared: Compared) -> str:
         """Return which policies are best where."""
         cells = compared.cells()
-        parts = [f"{p} {_where(compared, mine, cells)}" for p, mine in self.best.items()]
+        parts = [f"{p}{_where(compared, mine, cells)}" for p, mine in self.best.items()]
         parts += [
-            f"{policy} {_where(compared, mine, cells)}, without an interval"
+            f"{policy}{_where(compared, mine, cells)}, without an interval"
             for policy, mine in self.without_interval.items()
         ]
         if self.undecided:
-            parts.append(f"no significant difference {_where(compared, self.undecided, cells)}")
+            parts.append(f"no significant difference{_where(compared, self.undecided, cells)}")
         return "; ".join(parts)
 
 
@@ -83,11 +83,13 @@ def recommend(compared: Compared, seconds_per_point: float, level: float = 0.95)
     elif len(best) == 1 and 2 * len(best[0][1]) > len(cells):
         # at fewer settings chance alone finds one that is best somewhere
         [(policy, mine)] = best
-        sentence = f"Use {policy}: best {name} {_where(compared, mine, cells)}."
+        sentence = f"Use {policy}: best {name}{_where(compared, mine, cells)}."
     elif len(best) > 1:
         sentence = f"The best policy depends on the setting. {sentence}"
     most = (_changes(compared, found.metric, policy, mine)[:1] for policy, mine in best)
     shown = tuple(effect for effects in most for effect in effects)
+    if len(cells) == 1 and shown:
+        sentence = use(shown[0])
     every = [
         effect
         for metric in compared.metrics
@@ -183,13 +185,13 @@ def _needs(compared: Compared, found: _Decided, samples: int) -> Iterator[float]
 
 
 def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> str:
-    """Describe some of the cells."""
+    """Describe some of the cells, after a space; nothing of the only one."""
     if len(mine) == len(cells):
-        return "everywhere" if len(cells) > 1 else "here"
+        return " everywhere" if len(cells) > 1 else ""
     others = [cell for cell in cells if cell not in mine]
     if len(others) <= min(len(cells) // 4, _MOST_PLACES):
         but = "; ".join(map(compared.swept.describe, others))
-        return f"at {len(mine)} of {len(cells)} (all but {but})"
+        return f" at {len(mine)} of {len(cells)} (all but {but})"
     axes = compared.swept.axes
     left, places = set(mine), []
     for i, axis in sorted(enumerate(axes), key=lambda pair: bool(pair[1].values)):
@@ -202,4 +204,4 @@ def _where(compared: Compared, mine: Sequence[Cell], cells: Sequence[Cell]) -> s
     more = len(places) - _MOST_PLACES
     if more > 0:
         places = [*places[:_MOST_PLACES], f"{more} more"]
-    return f"at {len(mine)} of {len(cells)} ({'; '.join(places)})"
+    return f" at {len(mine)} of {len(cells)} ({'; '.join(places)})"

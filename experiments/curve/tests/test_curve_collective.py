@@ -193,7 +193,7 @@ def test_the_command_compares_with_a_log(
     Path("n.csv").write_text("bytes,time_us,busbw_GBps\n1048576,100,15.7\n4096,20,0.3\n")
     command = ["curve", "c.toml", "--collective", "all-reduce", "--quiet"]
     assert main([*command, "--measured", "n.csv"]) == 0
-    first, _, condition, _, *lines = capsys.readouterr().out.splitlines()
+    first, condition, _, *lines = capsys.readouterr().out.splitlines()
     assert first.startswith("all-reduce with hierarchical has bus bandwidth of ")
     assert condition.startswith("  Condition: Measured bus bandwidths differ by ")
     assert lines[0] == "all-reduce on 4 GPUs"

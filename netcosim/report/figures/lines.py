@@ -43,7 +43,7 @@ def over_time(
     series : mapping of str to (time_s, value)
         Ascending times; a value holds from its time to the next.
     """
-    data = _checked(series, ylabel)
+    data = {name: (np.asarray(x), np.asarray(y)) for name, (x, y) in series.items()}
     start = min(x[0] for x, _ in data.values())
     end = max(x[-1] for x, _ in data.values())
     unit_s, unit = time_unit(end - start)
@@ -65,23 +65,11 @@ def over_time(
     )
 
 
-def _checked(series: Series, what: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    found = {}
-    for name, (x, y) in series.items():
-        a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-        if a.shape != b.shape or a.ndim != 1 or len(a) == 0:
-            raise NetcosimError(f"{what}: series {name!r} needs x and y of one length, at least 1")
-        found[name] = (a, b)
-    if not found:
-        raise NetcosimError(f"{what}: there is nothing to draw")
-    return found
-
-
 class _PlainLog(LogFormatter):
     """The numbers that a logarithmic axis names, as 0.1 and 3000."""
 
-    def _num_to_string(self, x: float, vmin: float, vmax: float) -> str:
-        return f"{x:,.6g}"
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:,.6g}" if super().__call__(x, pos) else ""
 
 
 def plain_numbers(axis: Axis) -> None:

@@ -252,15 +252,14 @@ def dots(
     styles: Mapping[Any, MarkStyle] | None = None,
     size: float = 36.0,
     alpha: float = 1.0,
-    name: Callable[[Any], str] = str,
 ) -> None:
     """Draw a dot a row, with a colour and marker for each value of a column.
 
     Parameters
     ----------
-    axis, frame, name
+    axis, frame
         See `grouped_bars`.
-    styles : mapping of by to Look, optional
+    styles : mapping of by to MarkStyle, optional
         The last kind is drawn on top; by default the colours and markers of all figures.
     """
     kinds = first_seen(frame, by)
@@ -276,5 +275,5 @@ def dots(
             color=styles[kind].colour,
             alpha=alpha,
             linewidths=0,
-            label=name(kind),
+            label=str(kind),
         )

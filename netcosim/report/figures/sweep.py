@@ -46,6 +46,7 @@ BY_REGION, COMPARED = "Best policy by region", "Policies compared"
 PAIRS, WAITS = "Every pair of policies", "Who waits"
 TEXTS = {
     BY_REGION: "",
+    COMPARED: "",
     PAIRS: "Each policy (row) against each other one (column), over all settings.",
     WAITS: f"All jobs of one repetition, at {MOST_PANELS} settings at most.",
 }

@@ -104,9 +104,9 @@ def machine(found: Mapping[str, Any], _: str) -> list[str]:
     m = found["machine"]
     version = f"netcosim {m['netcosim']}; " if "netcosim" in m else ""
     return [
-        f"{version}{m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 1e9:.0f} GB, {m['system']}; "
-        f"Python {m['python']}, NumPy {m['numpy']}, Numba {m['numba']}; load before the first measurement "
-        f"{m['load']:.2f}."
+        f"{version}{m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 1e9:.0f} GB, "
+        f"{m['system']}; Python {m['python']}, NumPy {m['numpy']}, Numba {m['numba']}; "
+        f"load before the first measurement {m['load']:.2f}."
     ]
 
 

@@ -66,7 +66,7 @@ class Reading:
     """Of one round, by unit."""
     prepare_s: float
     memory_bytes: int
-    """Most that the process held, the interpreter and what it has imported among it."""
+    """Most that the process or a child held, the interpreter and what it has imported among it."""
     clock: Literal["cpu", "wall"] = "cpu"
 
     @property
@@ -139,6 +139,6 @@ _SELF, _CHILDREN = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
 
 
 def peak_bytes() -> int:
-    """Return the peak memory of this process so far."""
-    peak = resource.getrusage(_SELF).ru_maxrss
+    """Return the peak memory of this process so far, or of a child that had more."""
+    peak = max(resource.getrusage(who).ru_maxrss for who in (_SELF, _CHILDREN))
     return peak if sys.platform == "darwin" else peak * 1024

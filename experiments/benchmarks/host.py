@@ -6,6 +6,7 @@ import os
 import platform
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from netsim.limits import memory_bytes, shown_bytes
@@ -30,6 +31,7 @@ class Host:
     numpy: str
     numba: str
     system: str
+    netcosim: str
 
     @property
     def busy(self) -> bool:
@@ -52,7 +54,7 @@ class Host:
 
 
 def this_host() -> Host:
-    """Describe this machine and its versions of Python, NumPy and Numba."""
+    """Describe this machine and its versions of netcosim, Python, NumPy and Numba."""
     import numba
     import numpy
 
@@ -65,6 +67,7 @@ def this_host() -> Host:
         numpy.__version__,
         numba.__version__,
         f"{platform.system()} {platform.machine()}",
+        version("netcosim"),
     )
 
 

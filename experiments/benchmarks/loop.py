@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -110,16 +111,42 @@ def store(n_points: int, n_jobs: int = 0) -> Round:
     return run
 
 
-def command(arguments: Sequence[str]) -> Round:
-    """Run a command in a separate process."""
+QUEUE_ONLY = """
+[machine]
+family = "fattree"
+radix = 16
+[workload.synthetic]
+n_jobs = 200
+mean_nodes = 16
+[run]
+snapshots = 0
+[queue]
+policies = ["baseline"]
+run_time_model = "as-logged"
+"""
+COMMUNICATION = """
+[communication]
+mix = [{ pattern = "all-to-all", message_bytes = "10 KB" }]
+"""
+
+
+def command(arguments: Sequence[str], first: bool = False) -> Round:
+    """Run a command in a separate process, if ``first`` with nothing compiled.
+
+    Its folder has a config without packets by each of two run-time models.
+    """
 
     def run() -> Mapping[str, float]:
         with tempfile.TemporaryDirectory(prefix="netcosim-bench-") as folder:
+            coupled = QUEUE_ONLY.replace("as-logged", "coupled-flow") + COMMUNICATION
+            Path(folder, "as-logged.toml").write_text(QUEUE_ONLY, "utf-8")
+            Path(folder, "coupled-flow.toml").write_text(coupled, "utf-8")
             subprocess.run(
                 [sys.executable, "-m", "netcosim", *arguments],
                 cwd=folder,
                 capture_output=True,
                 check=True,
+                env={**os.environ, **({"NETCOSIM_CACHE_DIR": folder} if first else {})},
             )
         return {"runs": 1}
 

@@ -25,6 +25,7 @@ from netsim.packet.checks import (
     packets_of,
 )
 from netsim.packet.credit import warn_of_buffers
+from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.routing_tables import kernel_tables, tables_class
@@ -122,20 +123,41 @@ def simulate_packets(
         from netsim.routing.pinned import pinned_for
 
         routing = pinned_for(routing, traffic)
-    program = traffic.program
-    sent = packets_of(program, config.packet_bytes)
-    loops = bool(traffic.loops.any())
-    n_threads = 1 if loops else threads_used(routing, config, threads, sent)
     seed = int(rng.integers(0, 2**63))
     clock = choose_clock(routing.topology, traffic, config, until_s)
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
-    tables = kernel_tables(routing.tables, clock.tick_ps)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
+    arrays, crossbar = _run(routing, traffic, config, clock, arrays, until, threads, progress)
+    others_ended = bool(arrays.sc[0].loops) and arrays.sc[0].unfinished == 0
+    if until_s is None and not others_ended:
+        raise_stuck(routing, traffic, arrays, crossbar)
+    if until_s is None or others_ended:
+        until = int(arrays.sc[0].end)
+    end_ps = until * clock.tick_ps
+    if until_s is not None or others_ended:
+        _cut(arrays, until)
+    return _result(traffic, arrays, clock, end_ps, record_messages)
+
+
+def _run(
+    routing: Routing,
+    traffic: Traffic,
+    config: PacketConfig,
+    clock: PacketClock,
+    arrays: Arrays,
+    until: int,
+    threads: int | str,
+    progress: Callable[[float], None] | None,
+) -> tuple[Arrays, Crossbar | None]:
+    """Run to the end on one thread or several; return the arrays, and those of crossbars."""
     sc = arrays.sc[0]
+    sent = packets_of(traffic.program, config.packet_bytes)
+    n_threads = 1 if sc.loops else threads_used(routing, config, threads, sent)
+    tables = kernel_tables(routing.tables, clock.tick_ps)
     late = sc.tracks or sc.both_ways or config.paces_flows
     sc.until = -1 if late else until
     crossbar = None
-    in_parts = int(arrays.sc[0].n_messages) or None
+    in_parts = int(sc.n_messages) or None
     if config.input_queued:
         from netsim.packet.crossbar.build import with_crossbars
 
@@ -159,25 +181,28 @@ def simulate_packets(
         tables = tables_class(routing, config)(*tables)
         loop = partial(kernels_engine.run, None, paces, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
-    links, counters = arrays.links[: routing.topology.n_links], arrays.counters
-    tick = clock.tick_ps
-    others_ended = loops and arrays.sc[0].unfinished == 0
-    if until_s is None and not others_ended:
-        raise_stuck(routing, traffic, arrays, crossbar)
-    if until_s is None or others_ended:
-        until = int(arrays.sc[0].end)
-        end_ps = until * tick
-    else:
-        end_ps = to_ps(until_s)
-    if until_s is not None or others_ended:
-        stalled = links.stall_start >= 0
-        counters.stall_time[stalled] += until - links.stall_start[stalled]
+    return arrays, crossbar
+
+
+def _cut(arrays: Arrays, until: int) -> None:
+    """Count the stalls and the steps in which a run was cut up to that tick."""
+    links, ranks = arrays.links, arrays.ranks
+    stalled = links.stall_start >= 0
+    arrays.counters.stall_time[stalled] += until - links.stall_start[stalled]
+    rank = np.flatnonzero((ranks.kind > 0) & (ranks.must_begin == 0) & (ranks.finish < 0))
+    ranks.exposed[rank, ranks.kind[rank] - 1] += until - ranks.began[rank]
+
+
+def _result(
+    traffic: Traffic, arrays: Arrays, clock: PacketClock, end_ps: int, record_messages: bool
+) -> PacketResult:
+    """Return what the arrays of an ended run hold, in picoseconds."""
+    links, counters, tick = arrays.links, arrays.counters, clock.tick_ps
+    program = traffic.program
     streams = program.stream_ptr
     first = slice(None) if streams is None else streams[:-1]
     rank_finish = in_ps(arrays.ranks.finish.copy(), tick)
     exposed = arrays.ranks.exposed[first, : len(program.kinds)] * tick
-    if until_s is not None or others_ended:
-        _add_steps_in_progress(exposed, arrays.ranks[first], end_ps, tick)
     if streams is not None:
         last = np.maximum.reduceat(rank_finish, streams[:-1])
         rank_finish = np.where(np.minimum.reduceat(rank_finish, streams[:-1]) < 0, -1, last)
@@ -202,14 +227,6 @@ def simulate_packets(
         link_stall_ps=counters.stall_time * tick,
         exposed_ps=exposed,
     )
-
-
-def _add_steps_in_progress(
-    exposed_ps: NDArray[np.int64], ranks: t.Table, end_ps: int, tick_ps: int
-) -> None:
-    """Add the time that ranks have spent in the steps in which a run was cut."""
-    rank = np.flatnonzero((ranks.kind > 0) & (ranks.must_begin == 0) & (ranks.finish < 0))
-    exposed_ps[rank, ranks.kind[rank] - 1] += end_ps - ranks.began[rank] * tick_ps
 
 
 def _run_on_one(

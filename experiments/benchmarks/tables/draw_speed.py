@@ -2,9 +2,9 @@
 
     python experiments/benchmarks/tables/draw_speed.py
 
-With ``--measure`` everything is measured first, on this machine, as ``netcosim bench --full --out
-speed.json`` does; with ``--scale`` the part "scale" is measured and added. Otherwise the stored
-file is drawn as it is. A test holds page and file together.
+With ``--measure`` everything is measured first, on this machine: what ``netcosim bench --full``
+measures, then the parts "first" and "scale". Otherwise the stored file is drawn as it is. A test
+holds page and file together.
 """
 
 from __future__ import annotations
@@ -102,10 +102,11 @@ def peers(found: Mapping[str, Any], _: str) -> list[str]:
 def machine(found: Mapping[str, Any], _: str) -> list[str]:
     """What it was measured on."""
     m = found["machine"]
+    version = f"netcosim {m['netcosim']}; " if "netcosim" in m else ""
     return [
-        f"{m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 1e9:.0f} GB, {m['system']}; Python "
-        f"{m['python']}, NumPy {m['numpy']}, Numba {m['numba']}; load before the first measurement "
-        f"{m['load']:.2f}."
+        f"{version}{m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 1e9:.0f} GB, "
+        f"{m['system']}; Python {m['python']}, NumPy {m['numpy']}, Numba {m['numba']}; "
+        f"load before the first measurement {m['load']:.2f}."
     ]
 
 
@@ -224,27 +225,26 @@ def _draw_parts(ax: Any, found: Mapping[str, Any]) -> None:
     ax.legend(fontsize=8, loc="lower right")
 
 
-def measure(what: str, path: Path) -> None:
-    """Run ``netcosim bench`` and store what it measures."""
+def measured() -> dict[str, Any]:
+    """Run ``netcosim bench`` for all that can be measured; return what it stores."""
     from netcosim.cli import main as netcosim
 
-    # 1 says that something could not be measured; the rest is worth having
-    if netcosim(["bench", what, "--out", str(path)]) > 1:
-        raise SystemExit(2)
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "speed.json"
+        for what in ("--full", "--only=first", "--only=scale"):
+            # 1 says that something could not be measured; the rest is worth having
+            if netcosim(["bench", what, "--out", str(path)]) > 1:
+                raise SystemExit(2)
+            part = json.loads(path.read_text(encoding="utf-8"))
+            found = {**part, **found, "readings": found.get("readings", []) + part["readings"]}
+    return found
 
 
 def main(arguments: Sequence[str]) -> None:
     """Measure if asked to, then write the page and its figure."""
-    if "--measure" in arguments:
-        measure("--full", STORED)
-    found = stored()
-    if "--scale" in arguments:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "scale.json"
-            measure("--only=scale", path)
-            scale = json.loads(path.read_text(encoding="utf-8"))["readings"]
-        found["readings"] = [r for r in found["readings"] if r["part"] != "scale"] + scale
-        STORED.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")
+    found = measured() if "--measure" in arguments else stored()
+    STORED.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")
     PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
     draw(found)
 

@@ -112,7 +112,7 @@ def test_names_parts_and_peers_fit_together() -> None:
     assert [case.name for case in chosen(True, None)] == [
         name for name in CASES if name not in once
     ]
-    assert {case.name for case in chosen(False, "scale")} == once
+    assert {case.name for part in ("first", "scale") for case in chosen(False, part)} == once
     assert {case.part for case in chosen(False, "flows")} == {"flows"}
     assert [case.name for case in chosen(False, "store")] == ["store"]
     assert [case.name for case in chosen(False, "packets-32768")] == ["packets-32768"]
@@ -209,7 +209,7 @@ def test_a_fork_gives_back_what_came_out() -> None:
 
 
 def host(load: float, cores: int = 2) -> Host:
-    return Host("a processor", cores, 8 * 10**9, load, "3.11", "2.0", "0.60", "Linux x86_64")
+    return Host("a processor", cores, 8 * 10**9, load, "3.11", "2.0", "0.60", "Linux x86_64", "1.2")
 
 
 def test_a_busy_machine_is_told() -> None:
@@ -342,6 +342,24 @@ def test_every_measurement_that_is_stored_is_shown() -> None:
         assert f"(`{name}`)" in page
         assert stored["part"] == "threads" or stored["unit"] == known[name].unit
     assert {name for r in found.values() for name in r["peers"]} == set(PEERS)
+
+
+def test_one_script_measures_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's machine is the first part's, and its readings are those of all three."""
+    parts: list[str] = []
+
+    def bench(arguments: list[str]) -> int:
+        parts.append(arguments[1])
+        content = {"machine": host(float(len(parts))).record(), "readings": [arguments[1]]}
+        Path(arguments[3]).write_text(json.dumps(content), encoding="utf-8")
+        return len(parts) % 2
+
+    monkeypatch.setattr("netcosim.cli.main", bench)
+    found = draw_speed.measured()
+    assert found["readings"] == parts == ["--full", "--only=first", "--only=scale"]
+    [line] = draw_speed.machine(found, "")
+    assert line.startswith("netcosim 1.2; a processor, 2 cores, 8 GB")
+    assert line.endswith("load before the first measurement 1.00.")
 
 
 def test_the_figures_numbers_by_hand() -> None:

@@ -249,8 +249,8 @@ def solve(jobs, rows, w, run, c, coming, tail, tolerance, max_tries):  # type: i
     """Work out the coming and the queued jobs and all that they move; marks whose stretch changed.
 
     ``coming`` has the jobs, and for each the links and the time for which it keeps them busier or
-    less busy than before. A job is reported to its neighbours when it has changed by more than the tolerance since the
-    last report. Returns how many jobs were given up at ``max_tries``.
+    less busy than before. A job is reported to its neighbours when it has changed by more than the
+    tolerance since the last report. Returns how many jobs were given up at ``max_tries``.
     """
     new, ptr, links, busy_s = coming
     for k in range(len(new)):

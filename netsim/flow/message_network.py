@@ -35,8 +35,6 @@ TOLERANCE = 0.015
 """Changes of a stretch below this part are not passed on."""
 LEAST_SEEN = 1e-3
 """No job avoids a link that others keep busy for less of the time."""
-_EQUAL = 1e-9
-"""Parts of the busiest link's time by which paths do not differ."""
 _MAX_TRIES = 40
 _Size = tuple[int, int, int]
 """Links, integers and floats of loads."""
@@ -210,12 +208,11 @@ class MessageNetwork(Generic[JobId]):
         for job_id in job_ids:
             slot = self._find(job_id)
             old, load = self._loads[slot], load_among(job_id, self.others_busy_s(job_id))
-            links, busy_s = _difference(old, load)
-            if len(links):
+            if not all(np.array_equal(*parts) for parts in zip(old, load, strict=True)):
                 self._leave([slot], felt=False)
                 self._enter(slot, load, settled=True)
                 slots.append(slot)
-                changes.append((links, busy_s))
+                changes.append(difference(old, load))
         return self._solve(slots, changes)
 
     def stretch(self, job_id: JobId) -> float:
@@ -308,12 +305,11 @@ class MessageNetwork(Generic[JobId]):
         self._free = [*range(2 * old - 1, old - 1, -1), *self._free]
 
 
-def _difference(old: MessageLoad, new: MessageLoad) -> tuple[NDArray[np.int32], FloatArray]:
-    """Return the links on which two loads of a job differ, and by how many seconds."""
+def difference(old: MessageLoad, new: MessageLoad) -> tuple[NDArray[np.int32], FloatArray]:
+    """Return the links of two loads of a job, and for how many seconds only one is there."""
     links, place = np.unique(np.concatenate([old.links, new.links]), return_inverse=True)
     more_s = np.bincount(place, np.concatenate([-old.busy_s, new.busy_s]), len(links))
-    differ = np.abs(more_s) > _EQUAL * np.max(new.busy_s, initial=0.0)
-    return links[differ], np.abs(more_s[differ])
+    return links, np.abs(more_s)
 
 
 def _size(load: MessageLoad) -> _Size:

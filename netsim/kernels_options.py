@@ -60,6 +60,9 @@ INNER_KERNEL: dict[str, Any] = PLAIN_KERNEL | _INNER
 What takes arrays in NamedTuples apart for such a call takes longer to compile than many a kernel.
 """
 
+FINITE_KERNEL: dict[str, Any] = INNER_KERNEL | {"fastmath": {"nnan", "ninf", "nsz"}}
+"""For those whose numbers are all finite: minima and maxima of vectors, with equal results."""
+
 INNER_ALLOCATING_KERNEL: dict[str, Any] = KERNEL | _INNER
 """For kernels that only kernels call and that allocate arrays."""
 

@@ -18,7 +18,7 @@ from netsim.flow.job_load import job_link_load
 from netsim.flow.job_messages import MAX_RANKS, MAX_STEPS, job_messages
 from netsim.flow.job_routes import JobRoutes, load_cost
 from netsim.flow.message_load import MessageLoad, message_load
-from netsim.flow.message_network import MessageNetwork
+from netsim.flow.message_network import MessageNetwork, difference
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing.base import Routing
@@ -394,6 +394,26 @@ def test_scattered_packets_feel_a_part_of_the_waits() -> None:
         np.testing.assert_allclose(static.floats[part], scattered.floats[part])
     assert static.floats[-2 * entries : -entries].tolist() == [1.0] * 4
     assert scattered.floats[-2 * entries : -entries].tolist() == [0.625] * 4
+
+
+def test_new_paths_disturb_by_what_differs() -> None:
+    """Links 1 (2 s) and 4 (1 s) against 1 (2 s), 4 (0.25 s) and 6 (0.75 s): nothing on link 1."""
+    cable = one_message(1.0, 0.0, 1.0)
+    old = cable._replace(links=np.array([1, 4], np.int32), busy_s=np.array([2.0, 1.0]))
+    new = cable._replace(links=np.array([1, 4, 6], np.int32), busy_s=np.array([2.0, 0.25, 0.75]))
+    links, busy_s = difference(old, new)
+    assert links.tolist() == [1, 4, 6]
+    assert busy_s.tolist() == [0.0, 0.75, 0.75]
+
+
+def test_the_same_paths_change_nothing() -> None:
+    """Rerouted among others where it is: nobody is solved again."""
+    net: MessageNetwork[str] = MessageNetwork(1)
+    load = one_message(1.0, 0.0, 1.0)
+    net.change([("a", load), ("b", load)], [], fractions=[0.5, 0.25])
+    before = net.stretch("a"), net.stretch("b")
+    assert net.reroute(["a", "b"], lambda job, others_s: load) == []
+    assert (net.stretch("a"), net.stretch("b")) == before
 
 
 def test_luckier_ways_do_not_make_a_job_faster_than_alone() -> None:

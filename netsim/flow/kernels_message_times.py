@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
+from netsim.kernels_options import FINITE_KERNEL, HOT_KERNEL, INNER_KERNEL
 
 RANKS, STEPS, MESSAGES, ENTRIES, COUNTS = 0, 1, 2, 3, 4
 SCALE, MOST_SLOW, TRAIN, BUFFER, FELT, HEAD = 0, 1, 2, 3, 4, 5
@@ -147,7 +147,7 @@ def unit(x):  # type: ignore[no-untyped-def]
     return np.float64(x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(**INNER_KERNEL)
+@njit(**FINITE_KERNEL)
 def message_times(p, buffer, felt, packet_s, slow, wait_s, run, more_s):  # type: ignore[no-untyped-def]
     """Compute how long each message takes in each set of phases, and each step its port.
 

@@ -38,6 +38,8 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 
 CALM = 10.0
 DAMPING = 0.7
+FELT_PART = 1 / 3
+"""Of the most that a change of a link's use can do to a neighbour: nine in ten feel less."""
 ROUNDS, NEAR = 16, 0.002
 """Of the search for the computing time that gives a job its fraction; its accuracy, in periods."""
 
@@ -188,21 +190,20 @@ def push(w, job, tail):  # type: ignore[no-untyped-def]
 
 
 @njit(**INNER_KERNEL)
-def disturb(jobs, rows, w, job, part, tolerance, tail):  # type: ignore[no-untyped-def]
-    """Queue the neighbours that feel it when ``part`` of a job's use of its links comes or goes.
+def disturb(jobs, rows, w, job, links, busy_s, part, tolerance, tail):  # type: ignore[no-untyped-def]
+    """Queue the neighbours that feel it when ``part`` of a job's ``busy_s`` on links comes or goes.
 
-    A link of which another takes ``u`` more is slower by about ``u`` times the slowness squared,
-    for the part of its communication for which the neighbour uses it, and feels it for the share
-    of time in which the other communicates. The largest such effect adds up
+    A link of which another takes ``u`` more is slower by at most about ``u`` times the slowness
+    squared, for the part of its communication for which the neighbour uses it, and feels it for the
+    share of time in which the other communicates. `FELT_PART` of the largest such effect adds up
     with those of other changes until the neighbour is recomputed.
     """
-    own = own_links(jobs, job)
-    period_s = job_period_s(jobs, job)
+    more_s = FELT_PART * part / job_period_s(jobs, job)
     w.effect[job] = 0.0  # not counted: each link would have to exclude it otherwise
     n = 0
-    for i in range(len(own.link)):
-        link = own.link[i]
-        more = part * own.busy_s[i] / period_s
+    for i in range(len(links)):
+        link = links[i]
+        more = more_s * busy_s[i]
         column, others = rows.column[link], rows.job[link]
         for at in range(rows.n_jobs[link]):
             other = others[at]
@@ -223,11 +224,14 @@ def disturb(jobs, rows, w, job, part, tolerance, tail):  # type: ignore[no-untyp
 
 
 @njit(**PLAIN_KERNEL)
-def leave(jobs, rows, w, leaving, tolerance, tail):  # type: ignore[no-untyped-def]
-    """Delete jobs; neighbours that feel it are queued. Returns the tail of the queue."""
+def leave(jobs, rows, w, leaving, felt, tolerance, tail):  # type: ignore[no-untyped-def]
+    """Delete jobs; neighbours that feel it are queued if ``felt``. Returns the queue's tail."""
     for k in range(len(leaving)):
-        tail = disturb(jobs, rows, w, leaving[k], 1.0, tolerance, tail)
-        delete(jobs, rows, leaving[k])
+        job = leaving[k]
+        if felt:
+            own = own_links(jobs, job)
+            tail = disturb(jobs, rows, w, job, own.link, own.busy_s, 1.0, tolerance, tail)
+        delete(jobs, rows, job)
     return tail
 
 
@@ -244,13 +248,16 @@ def is_alone(rows, own):  # type: ignore[no-untyped-def]
 def solve(jobs, rows, w, run, c, coming, tail, tolerance, max_tries):  # type: ignore[no-untyped-def]
     """Work out the coming and the queued jobs and all that they move; marks whose stretch changed.
 
-    A job is reported to its neighbours when it has changed by more than the tolerance since the
-    last report. Returns how many jobs were given up at ``max_tries``.
+    ``coming`` has the jobs, and for each the links and the time for which it keeps them busier or
+    less busy than before. A job is reported to its neighbours when it has changed by more than the
+    tolerance since the last report. Returns how many jobs were given up at ``max_tries``.
     """
-    for k in range(len(coming)):
-        tail = push(w, coming[k], tail)
-    for k in range(len(coming)):
-        tail = disturb(jobs, rows, w, coming[k], 1.0, tolerance, tail)
+    new, ptr, links, busy_s = coming
+    for k in range(len(new)):
+        tail = push(w, new[k], tail)
+    for k in range(len(new)):
+        part = slice(ptr[k], ptr[k + 1])
+        tail = disturb(jobs, rows, w, new[k], links[part], busy_s[part], 1.0, tolerance, tail)
     head = given_up = 0
     size = len(w.queue)
     while head != tail:
@@ -283,7 +290,7 @@ def solve(jobs, rows, w, run, c, coming, tail, tolerance, max_tries):  # type: i
         if moved > tolerance or (alone and moved > 0.0):
             jobs.reported[job] = jobs.stretch[job]
             w.touched[job] = True
-            tail = disturb(jobs, rows, w, job, moved, tolerance, tail)
+            tail = disturb(jobs, rows, w, job, own.link, own.busy_s, moved, tolerance, tail)
         if not near:
             tail = push(w, job, tail)
     return given_up

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from netsim.flow.kernels_message_times import SETS, mixed, unit
-from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
+from netsim.kernels_options import FINITE_KERNEL, HOT_KERNEL, INNER_KERNEL
 
 SPARE = 0.2
 """Least spare part of a link in the waits: jobs that wait send less, unlike in an open queue."""
@@ -121,7 +121,7 @@ def communicated(t, period, span):  # type: ignore[no-untyped-def]
     return turns * span + min(t - turns * period, span)
 
 
-@njit(**INNER_KERNEL)
+@njit(**FINITE_KERNEL)
 def presence(jobs, c, n, job):  # type: ignore[no-untyped-def]
     """Compute for which part of the job's communication each neighbour communicates, in each set.
 
@@ -155,7 +155,7 @@ def occupied(column, span_s, rest):  # type: ignore[no-untyped-def]
     return min(1.0, column[BUSY] * (1.0 + (column[SLOW] - 1.0) * rest) / span_s)
 
 
-@njit(**INNER_KERNEL)
+@njit(**FINITE_KERNEL)
 def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-def]
     """Compute the contention on the job's links: by how much they are slower, and the waits.
 

@@ -122,7 +122,7 @@ class MessageNetwork(Generic[JobId]):
             raise NetcosimError("a job is removed twice")
         while len(self._free) < len(add):
             self._more_slots()
-        tail = self._leave(leaving, 0)
+        tail = self._leave(leaving, felt=True)
         for job_id, slot in zip(remove, leaving, strict=True):
             del self._slot[job_id], self._ids[slot]
         coming = [self._free.pop() for _ in add]
@@ -132,17 +132,29 @@ class MessageNetwork(Generic[JobId]):
             self._jobs.key[slot] = self._n_started
             self._n_started += 1
             self._enter(slot, load)
-        changed = self._solve(coming, tail)
+        loads = [(load.links, load.busy_s) for _, load in add]
+        changed = self._solve(coming, loads, tail)
         self._free += leaving
         return changed
 
-    def _solve(self, coming: list[int], tail: int) -> list[JobId]:
-        """Solve for the jobs in these slots and those they affect; return the jobs that changed."""
+    def _solve(
+        self, slots: list[int], changes: list[tuple[NDArray[np.int32], FloatArray]], tail: int = 0
+    ) -> list[JobId]:
+        """Solve for the jobs in these slots and those they affect; return the jobs that changed.
+
+        Parameters
+        ----------
+        changes : list of (links, seconds)
+            By slot: where a job keeps links busy for more or less time than before.
+        """
         work, jobs = self._work, self._jobs
-        slots = np.array(coming, dtype=np.int64)
+        ptr = np.cumsum([0, *(len(links) for links, _ in changes)])
+        links = np.concatenate([np.empty(0, np.int32), *(links for links, _ in changes)])
+        busy_s = np.concatenate([np.empty(0), *(busy_s for _, busy_s in changes)])
         self.n_unsettled += kernels.solve(
             *(jobs, self._rows, work, self._run, self._contention),
-            *(slots, tail, self.tolerance, _MAX_TRIES),
+            *((np.array(slots, dtype=np.int64), ptr, links, busy_s), tail),
+            *(self.tolerance, _MAX_TRIES),
         )
         work.tries[:] = 0
         moved = np.flatnonzero(work.touched)
@@ -192,12 +204,16 @@ class MessageNetwork(Generic[JobId]):
         list of job ids
             Jobs whose stretch changed by more than the tolerance.
         """
-        slots, tail = [self._find(job_id) for job_id in job_ids], 0
-        for job_id, slot in zip(job_ids, slots, strict=True):
-            load = load_among(job_id, self.others_busy_s(job_id))
-            tail = self._leave([slot], tail)
-            self._enter(slot, load, settled=True)
-        return self._solve(slots, tail)
+        slots, changes = [], []
+        for job_id in job_ids:
+            slot = self._find(job_id)
+            old, load = self._loads[slot], load_among(job_id, self.others_busy_s(job_id))
+            if not all(np.array_equal(*parts) for parts in zip(old, load, strict=True)):
+                self._leave([slot], felt=False)
+                self._enter(slot, load, settled=True)
+                slots.append(slot)
+                changes.append(difference(old, load))
+        return self._solve(slots, changes)
 
     def stretch(self, job_id: JobId) -> float:
         """Return the last reported stretch of the job's communication (>= 1)."""
@@ -213,12 +229,14 @@ class MessageNetwork(Generic[JobId]):
         except KeyError:
             raise NetcosimError(f"job {job_id!r} is not in the network") from None
 
-    def _leave(self, slots: list[int], tail: int) -> int:
-        """Remove jobs from their links; return the tail of the queue of affected jobs."""
+    def _leave(self, slots: list[int], *, felt: bool) -> int:
+        """Remove jobs from their links; return the tail of the queue of those that feel it."""
         if not slots:
-            return tail
+            return 0
         leaving = np.array(slots, dtype=np.int64)
-        tail = kernels.leave(self._jobs, self._rows, self._work, leaving, self.tolerance, tail)
+        tail: int = kernels.leave(
+            self._jobs, self._rows, self._work, leaving, felt, self.tolerance, 0
+        )
         for slot in slots:
             del self._loads[slot]
         return tail
@@ -285,6 +303,13 @@ class MessageNetwork(Generic[JobId]):
         self._contention = _contention(2 * old, len(self._contention.slow))
         # below those that are free: a network with more slots from the start gives out the same
         self._free = [*range(2 * old - 1, old - 1, -1), *self._free]
+
+
+def difference(old: MessageLoad, new: MessageLoad) -> tuple[NDArray[np.int32], FloatArray]:
+    """Return the links of two loads of a job, and for how many seconds only one is there."""
+    links, place = np.unique(np.concatenate([old.links, new.links]), return_inverse=True)
+    more_s = np.bincount(place, np.concatenate([-old.busy_s, new.busy_s]), len(links))
+    return links, np.abs(more_s)
 
 
 def _size(load: MessageLoad) -> _Size:

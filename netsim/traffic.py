@@ -301,7 +301,7 @@ def combine(
         priorities = need_array("combine", "group_priority", group_priority, n, high=PRIORITIES - 1)
         priorities = priorities.astype(np.int64)
     return Traffic(
-        program=_joined(programs),
+        program=_one_program(programs),
         rank_node=np.concatenate(list(rank_nodes)).astype(np.int32),
         rank_group=np.repeat(np.arange(n, dtype=np.int32), [p.n_ranks for p in programs]),
         start_s=starts,
@@ -325,7 +325,7 @@ def _check_groups(programs: Sequence[Program], rank_nodes: Sequence[np.ndarray])
             raise NetcosimError(f"group {g}: {p.n_ranks} ranks but {len(placed)} rank nodes")
 
 
-def _joined(programs: Sequence[Program]) -> Program:
+def _one_program(programs: Sequence[Program]) -> Program:
     """Return one program of all ranks, those of the first program first."""
     rank0 = np.cumsum([0] + [p.n_ranks for p in programs])
     stream0 = np.cumsum([0] + [p.n_streams for p in programs])

@@ -208,7 +208,7 @@ class MessageNetwork(Generic[JobId]):
         for job_id in job_ids:
             slot = self._find(job_id)
             old, load = self._loads[slot], load_among(job_id, self.others_busy_s(job_id))
-            if not all(np.array_equal(*parts) for parts in zip(old, load, strict=True)):
+            if any(not np.array_equal(getattr(old, x), getattr(load, x)) for x in load._fields):
                 self._leave([slot], felt=False)
                 self._enter(slot, load, settled=True)
                 slots.append(slot)

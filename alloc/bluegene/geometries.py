@@ -45,12 +45,12 @@ def geometries(dims: Sequence[int], size: int) -> list[tuple[int, ...]]:
     (Corollary 3.4).
     """
     lengths = sorted(check_dims(dims), reverse=True)
-    fitting: list[tuple[int, ...]] = []
+    found: list[tuple[int, ...]] = []
 
     def extend(head: tuple[int, ...], rest: int) -> None:
         if len(head) == len(lengths):
             if rest == 1:
-                fitting.append(head)
+                found.append(head)
             return
         top = min(lengths[len(head)], rest, head[-1] if head else rest)
         for a in range(1, top + 1):
@@ -58,13 +58,13 @@ def geometries(dims: Sequence[int], size: int) -> list[tuple[int, ...]]:
                 extend((*head, a), rest // a)
 
     extend((), size)
-    return sorted(fitting)
+    return sorted(found)
 
 
 def best_geometry(dims: Sequence[int], size: int) -> tuple[int, ...] | None:
     """Return the geometry of ``size`` midplanes with the greatest bisection; None if none fits."""
-    fitting = geometries(dims, size)
-    return fitting[0] if fitting else None
+    found = geometries(dims, size)
+    return found[0] if found else None
 
 
 def possible_sizes(dims: Sequence[int]) -> list[int]:

@@ -60,8 +60,9 @@ def test_an_isolated_job_is_sent_twice() -> None:
     job = PlacedJob(3, Communication("all-to-all", 20_000), np.arange(1, 20, 2))
     once = Ensemble(network, [job]).packets()
     job = replace(job, compute_s=2 * float(once.time_s[0]))
-    period_s, packets = isolated_period(network, job, 0)
-    assert packets.packet_hops == 2 * once.packets.packet_hops
+    period_s, run = isolated_period(network, job, 0)
+    assert run.iterations.tolist() == [2]
+    assert run.packets.packet_hops == 2 * once.packets.packet_hops
     long = Ensemble(network, [job]).watched(20 * period_s, 1)
     assert period_s == pytest.approx(float(np.diff(long.ends_ps[0]).mean()) / 1e12, rel=0.03)
 

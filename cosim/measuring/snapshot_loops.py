@@ -156,7 +156,8 @@ def united(runs: Sequence[PacketResult]) -> PacketResult:
 
     def total(name: str) -> NDArray[np.int64]:
         scaled = [getattr(run, name) * (end_ps / run.end_ps) for run in runs]
-        return np.rint(np.sum(scaled, axis=0)).astype(np.int64)
+        summed: NDArray[np.int64] = np.rint(np.sum(scaled, axis=0)).astype(np.int64)
+        return summed
 
     of_links = ("link_packets", "link_bytes", "link_busy_ps", "link_stalls", "link_stall_ps")
     return replace(runs[0], end_ps=end_ps, **{name: total(name) for name in of_links})

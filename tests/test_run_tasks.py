@@ -429,7 +429,7 @@ def test_what_a_refused_run_has_done_is_kept_if_it_took_long(
     config, _ = config_of(tmp_path)
     out = tmp_path / "out"
     monkeypatch.setattr(tasks, "LEAST_RUN_S", 0.0 if late else 60.0)
-    monkeypatch.setattr("cosim.measuring.stretching.IsolatedLoops", refuse)
+    monkeypatch.setattr("cosim.measuring.stretching.isolated_loop", refuse)
     with pytest.raises(NetcosimError, match="no"):
         tables(config, out, 1)
     assert number_stored(out, config) == 3 * late
@@ -489,7 +489,7 @@ def test_what_is_done_is_kept_when_a_task_is_interrupted(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("cosim.measuring.stretching.IsolatedLoops", stop)
+        patch.setattr("cosim.measuring.stretching.isolated_loop", stop)
         with pytest.raises(KeyboardInterrupt):
             run_and_report(config, text, out, title="t")
     line = f"3 tasks are stored in {out / RESULTS_FILE}; start it again to go on"

@@ -19,7 +19,6 @@ from cosim.measuring.snapshot_loops import isolated_period
 from cosim.measuring.snapshots import Measurements, Study, format_snapshots
 from cosim.measuring.tasks import Columns, Progress, ReportProgress, TaskRunner, cut
 from cosim.network.ensemble import Ensemble
-from netsim.packet.model import PS_PER_S
 from netsim.short_repr import short_repr
 
 if TYPE_CHECKING:
@@ -118,12 +117,12 @@ def neighbours(
             if index not in known:
                 job = here.sides[name].placed(index, study.communication(index))
                 if measured.compute_s is None:
-                    run = Ensemble(network, [job]).packets(stream=number)
-                    one_s, packets, seconds = float(run.time_s[0]), run.packets, 1.0
+                    times = Ensemble(network, [job]).packets(stream=number)
+                    one_s, packets, seconds = float(times.time_s[0]), times.packets, 1.0
                 else:
                     job = replace(job, compute_s=float(measured.compute_s[row]))
-                    one_s, packets = isolated_period(network, job, number)
-                    seconds = packets.end_ps / PS_PER_S
+                    one_s, run = isolated_period(network, job, number)
+                    packets, seconds = run.packets, one_s * float(run.iterations[0])
                 links = np.flatnonzero(packets.link_bytes[topology.first_router_link :])
                 links += topology.first_router_link
                 known[index] = one_s, links.astype(np.int64), packets.link_bytes[links] / seconds

@@ -64,15 +64,13 @@ def isolated_loop(
     return IsolatedLoop(replace(job, compute_s=compute_s), compute_s + comm_s)
 
 
-def isolated_period(
-    network: SharedNetwork, job: PlacedJob, stream: int
-) -> tuple[float, PacketResult]:
-    """Return how long a job's second isolated iteration takes, and the packets of about two."""
+def isolated_period(network: SharedNetwork, job: PlacedJob, stream: int) -> tuple[float, LoopTimes]:
+    """Return how long a job's second isolated iteration takes, and the iterations, mostly two."""
     isolated = Ensemble(network, [job])
     # No third communication has begun by then.
     until_s = 3 * job.compute_s + 2 * float(isolated.least_s[0])
     run = isolated.watched(until_s, 1, stream=stream, least=2)
-    return float(np.diff(run.ends_ps[0][:2])[0]) / PS_PER_S, run.packets
+    return float(np.diff(run.ends_ps[0][:2])[0]) / PS_PER_S, run
 
 
 def groups_that_meet(
@@ -158,7 +156,8 @@ def united(runs: Sequence[PacketResult]) -> PacketResult:
 
     def total(name: str) -> NDArray[np.int64]:
         scaled = [getattr(run, name) * (end_ps / run.end_ps) for run in runs]
-        return np.rint(np.sum(scaled, axis=0)).astype(np.int64)
+        summed: NDArray[np.int64] = np.rint(np.sum(scaled, axis=0)).astype(np.int64)
+        return summed
 
     of_links = ("link_packets", "link_bytes", "link_busy_ps", "link_stalls", "link_stall_ps")
     return replace(runs[0], end_ps=end_ps, **{name: total(name) for name in of_links})

@@ -185,7 +185,7 @@ class Stretching:
         if not loops:
             return None
         sending = list(loops.values())
-        period_s, exposed_s = np.zeros(len(sending)), [dict[str, float]()] * len(sending)
+        time_s, exposed_s = np.zeros(len(sending)), [dict[str, float]()] * len(sending)
         packets = []
         for group in groups_that_meet(network, sending, self.study.sides[name].isolates):
             mine = [sending[place] for place in group]
@@ -193,11 +193,11 @@ class Stretching:
                 loops_together(network, mine, draw=draw, stream=number)
                 for draw in range(n_starts([loop.period_s for loop in mine]))
             ]
-            period_s[group] = np.mean([period_s for period_s, _ in runs], axis=0)
+            time_s[group] = np.mean([times for times, _ in runs], axis=0)
             packets.append(without_messages(runs[0][1].packets))
             for place, spent_s in zip(group, runs[0][1].exposed_s, strict=True):
                 exposed_s[place] = spent_s
-        return Together(list(loops), period_s, united(packets), tuple(exposed_s))
+        return Together(list(loops), time_s, united(packets), tuple(exposed_s))
 
     def isolated_s(self, index: int) -> tuple[float, float]:
         """Return a job's computing between iterations, and the time it is compared with."""

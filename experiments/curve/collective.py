@@ -88,13 +88,11 @@ def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Genera
     ranks = np.arange(one["gpus"])
     collective = Collective(**{key: one[key] for key in keys})
     messages, n_steps = collective.messages(ranks[None, :], one["bytes"])
-    largest = int(messages.n_bytes.max(initial=1))
-    most = MOST_PACKETS * packets_for(machine.packets, largest).packet_bytes
     # chunks larger than those that would be sent fill buffers as these do: the time of smaller ones
-    shrink = max(1.0, collective.coarseness(len(ranks), one["bytes"]), largest / most)
+    shrink = max(1.0, collective.coarseness(len(ranks), one["bytes"]))
     n_bytes = np.maximum(1, np.round(messages.n_bytes / shrink).astype(np.int64))
     program = build_program(len(ranks), n_steps, replace(messages, n_bytes=n_bytes))
-    packets = packets_for(machine.packets, int(n_bytes.max(initial=1)))
+    packets = packets_for(machine.packets, int(n_bytes.max(initial=1)), MOST_PACKETS)
     result = simulate_packets(machine.routing, combine([program], [ranks]), packets, rng)
     start_s = collective.start_s(len(ranks), one["bytes"])
     return start_s + shrink * result.end_ps / PS_PER_S

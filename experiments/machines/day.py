@@ -6,10 +6,10 @@ fitted on the median of 16 MiB by day, as a factor of that by night. All other v
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ from patterns.build import build_program, join, make_messages, waiting_for_sends
 FUNCTION = "experiments.machines.day:point"
 PAIRS = {"same rack": (0, 84), "same slot": (0, 1)}
 """Nodes; the first is in slot 0 of the first chassis, 84 in slot 5 of the next."""
-ROUNDS = {1: 3000, 1 << 24: 24}
+LARGE = 1 << 24
+ROUNDS = {1: 3000, LARGE: 24}
 """Of a ping-pong of so many bytes, with each seed."""
 SEEDS = (1, 2, 3)
 HORIZON_S, WARM_UP_S = 0.2, 200e-6
@@ -59,80 +60,59 @@ def points(options: Options) -> list[dict[str, Any]]:
 
 def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     """Fit a design of the load and predict: table "day"."""
-    with Path(checked_path(content["file"])).open(encoding="utf-8") as file:
-        table = list(csv.DictReader(file))
+    table = pd.read_csv(checked_path(content["file"]))
+    described, _ = load_match(Path(checked_path(content["machine"])))
 
     def measured(pair: str, when: str, size: int, statistic: str) -> float:
-        test = "latency" if size == 1 else "16 MiB"
-        [value] = [
-            float(row[statistic])
-            for row in table
-            if (row["placement"], row["when"]) == (pair, when) and test in row["test"]
-        ]
-        return value
-
-    described, _ = load_match(Path(checked_path(content["machine"])))
-    night = [measured("same rack", "night", 1, one) for one in ("min", "median")]
-    machine = _fitted(described, *night)
+        test = table["test"].str.contains("latency" if size == 1 else "one_one 16 MiB")
+        [value] = table[(table["placement"] == pair) & (table["when"] == when) & test][statistic]
+        return float(value)
 
     def times(pair: str, size: int, load: float) -> NDArray[np.float64]:
         return times_us(machine, pair, size, load, content["load"])
 
-    large = 1 << 24
-    factor = measured("same rack", "day", large, "median") / measured(
-        "same rack", "night", large, "median"
-    )
-    target = factor * float(np.median(times("same rack", large, 0.0)))
+    night, by_day = ("same rack", "night"), ("same rack", "day")
+    machine = _fitted(described, *(measured(*night, 1, one) for one in ("min", "median")))
+    factor = measured(*by_day, LARGE, "median") / measured(*night, LARGE, "median")
+    target = factor * float(np.median(times("same rack", LARGE, 0.0)))
     (low, high), tried = LOADS, {}
     for _ in range(6):
         load = (low + high) / 2
-        tried[load] = float(np.median(times("same rack", large, load))) / target
+        tried[load] = float(np.median(times("same rack", LARGE, load))) / target
         low, high = (low, load) if tried[load] > 1 else (load, high)
     load = min(tried, key=lambda one: abs(np.log(tried[one])))
-    found = []
-    for pair, when in (("same rack", "night"), ("same slot", "day"), ("same rack", "day")):
-        for size in ROUNDS:
-            simulated = times(pair, size, load if when == "day" else 0.0)
-            for statistic, share in (("median", 0.5), ("p90", 0.9), ("p99", 0.99)):
-                value, line = measured(pair, when, size, statistic), (pair, when, size, statistic)
-                found.append(
-                    {
-                        "design": content["design"],
-                        "load": load,
-                        **dict(zip(("pair", "when", "bytes", "statistic"), line, strict=True)),
-                        "measured_us": value,
-                        "simulated_us": float(np.quantile(simulated, share)),
-                        "ratio": float(np.quantile(simulated, share)) / value,
-                        "fitted": line
-                        in (
-                            ("same rack", "night", 1, "median"),
-                            ("same rack", "day", large, "median"),
-                        ),
-                    }
-                )
+    found: list[dict[str, object]] = []
+    for (pair, when), size in product((night, ("same slot", "day"), by_day), ROUNDS):
+        simulated = times(pair, size, load if when == "day" else 0.0)
+        for statistic, share in (("median", 0.5), ("p90", 0.9), ("p99", 0.99)):
+            value, us = measured(pair, when, size, statistic), float(np.quantile(simulated, share))
+            line = {"pair": pair, "when": when, "bytes": size, "statistic": statistic}
+            fitted = ((pair, when), size, statistic) in (
+                (night, 1, "median"), (by_day, LARGE, "median"),
+            )  # fmt: skip
+            found.append(
+                {"design": content["design"], "load": load, **line, "measured_us": value}
+                | {"simulated_us": us, "ratio": us / value, "fitted": fitted}
+            )
     return {"day": found}
 
 
 def _fitted(described: MatchMachine, least_us: float, median_us: float) -> MatchMachine:
     """Return the machine with the overhead of the least latency and the jitter of the median."""
+    costs: dict[str, object] = dict.fromkeys(("send_overhead_s", "recv_overhead_s"), 0.0)
 
-    def with_costs(overhead_s: float, jitter_s: float) -> MatchMachine:
-        keys = {
-            "send_overhead_s": overhead_s,
-            "recv_overhead_s": overhead_s,
-            "jitter_s": jitter_s,
-            "jitter_distribution": "lognormal",
-        }
-        return described.with_values({("machine", "packet", key): v for key, v in keys.items()})
-
-    wire_us = float(times_us(with_costs(0.0, 0.0), "same rack", 1).min())
-    overhead_s = max(0.0, least_us - wire_us) / 2e6
+    def machine(**keys: object) -> MatchMachine:
+        values = (costs | keys).items()
+        return described.with_values({("machine", "packet", key): value for key, value in values})
 
     def off(jitter_s: float) -> float:
-        latency = times_us(with_costs(overhead_s, jitter_s), "same rack", 1)
-        return float(np.median(latency)) - median_us
+        with_jitter = machine(jitter_s=jitter_s, jitter_distribution="lognormal")
+        return float(np.median(times_us(with_jitter, "same rack", 1))) - median_us
 
-    return with_costs(overhead_s, float(brentq(off, 0.0, 5e-6, xtol=1e-9)))
+    wire_us = float(times_us(machine(), "same rack", 1).min())
+    costs = dict.fromkeys(costs, max(0.0, least_us - wire_us) / 2e6)
+    jitter_s = float(brentq(off, 0.0, 5e-6, xtol=1e-9))
+    return machine(jitter_s=jitter_s, jitter_distribution="lognormal")
 
 
 def times_us(
@@ -193,18 +173,17 @@ def loads(
 
 def analyse(tables: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Return the values beside their goals: 10 % in the median, a factor of two at the 99 %."""
-    frame = tables["day"]
-    claims = []
-    for line in frame[~frame["fitted"] & (frame["statistic"] != "p90")].to_dict("records"):
-        of_large = line["bytes"] > 1
-        if of_large and line["statistic"] == "p99":
+    frame, claims = tables["day"], []
+    for line in frame[~frame["fitted"]].to_dict("records"):
+        is_median, of_large = line["statistic"] == "median", line["bytes"] > 1
+        if not is_median and (of_large or line["statistic"] == "p90"):
             continue
-        low, high = (0.9, 1.1) if line["statistic"] == "median" else (0.5, 2.0)
-        what = "16 MiB" if of_large else "latency"
-        text = f"{line['design']}: {what}, {line['pair']} by {line['when']}, {line['statistic']}"
+        low, high = (0.9, 1.1) if is_median else (0.5, 2.0)
+        what = f"{'16 MiB' if of_large else 'latency'}, {line['pair']} by {line['when']}"
         claims.append(
             Claim(
-                text, line["design"], bool(low <= line["ratio"] <= high), f"{low} to {high}",
+                f"{line['design']}: {what}, {line['statistic']}", line["design"],
+                bool(low <= line["ratio"] <= high), f"{low} to {high}",
                 simulated=line["ratio"], expected=1.0,
             )
         )  # fmt: skip

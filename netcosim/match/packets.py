@@ -12,7 +12,7 @@ PACKETS_OF_MESSAGE = 64
 PACKETS_OF_BUFFER = 4
 """Packets are no larger than a fourth of a buffer, so that links stay busy."""
 MOST_PACKETS = 256
-"""Of a message. The time of larger ones is in proportion."""
+"""Of a message; larger ones have larger packets, and buffers are wider."""
 
 
 def packets_for(packets: PacketConfig, message_bytes: int, most: float = math.inf) -> PacketConfig:

@@ -73,6 +73,9 @@ def message_rows(
     src = np.asarray(traffic.rank_node)[program.send_src()].astype(np.int64)
     dst = dst.astype(np.int64)
     parts = np.where(topology.same_domain(src, dst), 1, np.minimum(packets, n_data))
+    each, more = np.divmod(packets, parts)
+    # the part of the last packet
+    last = np.where(more > 0, more, parts) - 1
     for j in range(n_parts):
         part = rows[j * n : (j + 1) * n]
         part.next = -1
@@ -80,8 +83,8 @@ def message_rows(
         part.step = program.send_step
         part.parts_left = parts
         if j < n_data:
-            part.packets_left = np.where(j < parts, -((j - packets) // parts), 0)
-            part.tail_class = np.where((packets - 1) % parts == j, tail, 0)
+            part.packets_left = np.where(j < parts, each + (j < more), 0)
+            part.tail_class = np.where(j == last, tail, 0)
             rail = (first + j) % rails
         else:
             part.packets_left = np.asarray(by_rendezvous)

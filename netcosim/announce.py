@@ -15,6 +15,7 @@ from netcosim.kernel_parts import (
     PACKET_THREADS,
     PACKETS,
     PARTS,
+    PLACED,
     QUEUES,
     WALKS,
     mark_of,
@@ -87,7 +88,7 @@ def _queue_parts(
 
     def compiled(repeats: int) -> list[bool]:
         rest = (order, section.backfill, rules, model)
-        return [not why_by_events(n_jobs * repeats, policy, *rest) for policy in policies]
+        return [not why_by_events(n_jobs, policy, *rest, repeats=repeats) for policy in policies]
 
     if resamples is None:
         from netcosim.runs.queue_intervals import RESAMPLES
@@ -96,7 +97,13 @@ def _queue_parts(
     else:
         needed = any(compiled(max(1, resamples)))
     part = QUEUES[order.static_key is None, section.backfill == "conservative"]
-    return [part] if needed else []
+    placed = [
+        PLACED[policy.kernels]
+        for policy, is_compiled in zip(policies, compiled(1), strict=True)
+        if is_compiled and not policy.counts_only
+    ]
+    counted = any(policy.counts_only for policy in policies)
+    return [part] * (needed and counted) + placed
 
 
 def prepare_run(config: Config, out: Path, jobs: int, resamples: int | None = 0) -> Config:

@@ -46,6 +46,13 @@ QUEUES = {
 Compiled by the first queue that needs it: its jobs decide (`queuesim.compiled.choice`).
 """
 
+PLACED = {
+    "TA search": "queues under TA",
+    "isolating search": "queues under isolating policies",
+    "least-constrained search": "queues under least-constrained policies",
+}
+"""Parts by the kernels of a policy whose search is in the queue's kernel."""
+
 PARTS = {
     PACKETS["StaticTables"]: Part("netsim/packet/kernels_engine.py", 17),
     PACKETS["UgalTables"]: Part("netsim/packet/kernels_engine.py", 6, alone_s=18),
@@ -61,6 +68,9 @@ PARTS = {
     "least-constrained search": Part("alloc/fattree/kernels_least.py", 8),
     "Slurm tree": Part("alloc/hierarchy/kernels_leaves.py", 1),
     **{part: Part("queuesim/compiled", 2.5) for part in QUEUES.values()},
+    PLACED["TA search"]: Part("queuesim/compiled", 8),
+    PLACED["isolating search"]: Part("queuesim/compiled", 12),
+    PLACED["least-constrained search"]: Part("queuesim/compiled", 20),
 }
 """The kernels that take long to compile, in the order in which they are compiled.
 

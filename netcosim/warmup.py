@@ -18,6 +18,7 @@ from netcosim.kernel_parts import (
     PACKET_THREADS,
     PACKETS,
     PARTS,
+    PLACED,
     QUEUES,
     WALKS,
     mark_compiled,
@@ -60,7 +61,8 @@ def warm_up(parts: Iterable[str] = tuple(PARTS)) -> Iterator[tuple[str, float]]:
         FLOWS: _flows,
         JOB_FLOWS: partial(_job_flows, True),
         WALKS: partial(_job_flows, False),
-        **{part: partial(_queues, *kind) for kind, part in QUEUES.items()},
+        **{part: partial(_queues, *kind, "") for kind, part in QUEUES.items()},
+        **{part: partial(_queues, False, False, kernels) for kernels, part in PLACED.items()},
     }
     wanted = set(parts)
     for part in PARTS:
@@ -112,17 +114,19 @@ def _job_flows(static: bool, topology: Topology) -> None:
         network.change([], [0])
 
 
-def _queues(by_score: bool, conservative: bool, topology: Topology) -> None:
-    workload = laas_workload(2, 2.0, np.random.default_rng(1))
-    policy = make_policy(topology, "baseline", np.random.default_rng(1))
-    setup = QueueSetup(
-        workload,
-        policy,
-        order="wfp" if by_score else "fcfs",
-        backfill="conservative" if conservative else "easy",
-        rng=np.random.default_rng(1),
-    )
-    run_by_count(setup)
+def _queues(by_score: bool, conservative: bool, kernels: str, topology: Topology) -> None:
+    for name in policies_for(topology.family) if kernels else ["baseline"]:
+        kind = POLICIES[name]
+        if kernels and not (kind.has_kernel_state and kind.kernels == kernels):
+            continue
+        setup = QueueSetup(
+            laas_workload(2, 2.0, np.random.default_rng(1)),
+            make_policy(topology, name, np.random.default_rng(1)),
+            order="wfp" if by_score else "fcfs",
+            backfill="conservative" if conservative else "easy",
+            rng=np.random.default_rng(1),
+        )
+        run_by_count(setup)
 
 
 def _policies(topology: Topology, kernels: str) -> None:

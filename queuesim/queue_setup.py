@@ -176,8 +176,8 @@ class QueueSetup:
     @property
     def why_by_events(self) -> str:
         """Why this queue is not compiled in a process of its own; empty if it is."""
-        n_jobs, order = len(self.workload) * self.repeats, self.chosen
-        return why_by_events(n_jobs, self.policy, order, self.backfill, self.rules, self._model)
+        parts = self.policy, self.chosen, self.backfill, self.rules, self._model
+        return why_by_events(len(self.workload), *parts, repeats=self.repeats)
 
     def is_compiled(self) -> bool:
         """Return whether the queue is compiled; call it once, as it counts the jobs.
@@ -185,8 +185,9 @@ class QueueSetup:
         Small queues are, too, as soon as the process has queued `LEAST_JOBS` jobs: the kernel is
         loaded once. Results do not depend on it.
         """
-        least, n_jobs, rest = choice.LEAST_JOBS, len(self.workload), (self.rules, self._model)
-        if why_by_events(least, self.policy, self.chosen, self.backfill, *rest):
+        least, n_jobs = choice.LEAST_JOBS, len(self.workload)
+        parts = self.policy, self.chosen, self.backfill, self.rules, self._model
+        if why_by_events(least, *parts):
             return False
         places = "" if self.policy.counts_only else self.policy.kernels
         kernel = self.chosen.static_key is None, self.backfill == "conservative", places

@@ -61,12 +61,17 @@ class Known(NamedTuple):
         No pod that has changed has more free nodes.
     whole : int
         There are no more whole leaves.
+    leaves, pods
+        What `leaves_in_pods` writes of the tree; ``read``, (1,), is 1 if it has.
     """
 
     changed: Ints
     since: int
     most: int
     whole: int
+    leaves: Ints
+    pods: Ints
+    read: Ints
 
 
 class Shape(NamedTuple):
@@ -235,17 +240,17 @@ def set_bits(placed: Numbers, links: Numbers, on: bool, all_change: bool, words:
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
-def leaves_in_pods(tree: Tree) -> tuple[Ints, Ints]:
-    """Return bounds on equal leaves: how many a pod has, and how many pods have so many.
+def leaves_in_pods(tree: Tree, most: Ints, pods: Ints) -> None:
+    """Write bounds on equal leaves: how many a pod has, and how many pods have so many.
 
     Leaves of A nodes that are used together have A positions in common. ``most[A]`` is the largest
     L for which a pod has, at each of some A positions, L leaves with A free nodes and the up-link.
     ``pods[A, L]`` is the number of pods that have L of them, and L spines, at each of A positions.
     """
-    m1, m2, m3, w2 = tree.m1, tree.m2, tree.m3, tree.w2
+    m2, m3, w2 = tree.m2, tree.m3, tree.w2
     on_leaf = tree.free.max()
-    most = np.zeros(m1 + 1, dtype=np.int64)
-    pods = np.zeros((m1 + 1, m2 + 2), dtype=np.int64)
+    most[:] = 0
+    pods[:] = 0
     at = np.zeros((on_leaf + 1, w2, m2 + 2), dtype=np.int64)
     leaves = np.empty((on_leaf + 2, w2), dtype=np.int64)
     largest = np.empty(w2, dtype=np.int64)
@@ -266,7 +271,6 @@ def leaves_in_pods(tree: Tree) -> tuple[Ints, Ints]:
                 at[A, i, L] += at[A, i, L + 1]
                 insert(largest, i, at[A, i, L])
             pods[A, L] = largest[A - 1]
-    return most, pods
 
 
 @njit(**INNER_KERNEL)
@@ -331,7 +335,9 @@ def mark_possible(
     ``round_up``: no other leaf. One in a pod has R leaves of A nodes and one of B < A.
     """
     tree = tree_of(words, True)
-    most, pods = leaves_in_pods(tree)
+    most = np.empty(tree.m1 + 1, dtype=np.int64)
+    pods = np.empty((tree.m1 + 1, tree.m2 + 2), dtype=np.int64)
+    leaves_in_pods(tree, most, pods)
     in_pod = on_leaf = n_free = before = 0
     for leaf in range(len(tree.free)):
         if leaf % tree.m2 == 0:

@@ -263,9 +263,17 @@ def search_least(
         return a, b, left
     cut = a == CUT
     able = np.empty(m3, dtype=np.int64)
-    most, pods = leaves_in_pods(tree)
+    if known is None:
+        most = np.empty(m1 + 1, dtype=np.int64)
+        pods = np.empty((m1 + 1, m2 + 2), dtype=np.int64)
+        leaves_in_pods(tree, most, pods)
+    else:
+        most, pods = known.leaves, known.pods
+        if known.read[0] == 0:
+            leaves_in_pods(tree, most, pods)
+            known.read[0] = 1
     for n_L in range(m1 - 1, 0, -1):
-        able_leaves(n_L, m2, tree.free, tree.up, able)
+        counted = False
         for L in range(min(m2, N // n_L), 0, -1):
             shape = split(N, n_L, L)
             if shape.T + (shape.Lr + shape.nr > 0) > m3:
@@ -274,6 +282,9 @@ def search_least(
                 continue  # one pod: two-level, seen already
             if not has_room(shape, most, pods, m3):
                 continue
+            if not counted:
+                able_leaves(n_L, m2, tree.free, tree.up, able)
+                counted = True
             enough = 0
             for pod in range(m3):
                 enough += able[pod] >= L

@@ -51,14 +51,17 @@ MANY = 1 << 62
 class Links(NamedTuple):
     """Trees in words, see `alloc.fattree.kernels_bits`, and what is known of them.
 
-    A *view* is what a job of a need may use, with what is held or without. It has a row of ``open``,
-    ``counts`` (free nodes of each leaf), ``pods`` and ``view_need``: rows of ``pods`` are the state
-    in which a pod was read, its free nodes and its whole leaves.
+    A *view* is what a job of a need may use, with what is held or without. It has a row of
+    ``open``, ``counts`` (free nodes of each leaf), ``pods`` and ``view_need``. Rows of ``pods`` are
+    the state in which a pod was read, its free nodes and its whole leaves.
 
     Attributes
     ----------
     free, held, later, later_counts : (words,) int64, the last (n_leaves,)
         What is free; what the head of the queue holds; what would be free at a later time.
+    leaves, equal, read : (views + 1, ...) int64
+        Of LC: bounds on equal leaves, see `alloc.fattree.kernels_bits.Known`; the last row is of
+        the later time.
     touched, changed : (2, m3) int64
         The last state in which a pod changed, in which that may have helped a job; without and with
         what is held.
@@ -75,6 +78,9 @@ class Links(NamedTuple):
     counts: Ints
     pods: Ints
     view_need: Ints
+    leaves: Ints
+    equal: Ints
+    read: Ints
     touched: Ints
     changed: Ints
     tried: Ints
@@ -141,6 +147,9 @@ def links_of(
         counts=np.zeros((views, m2 * m3), dtype=np.int64),
         pods=pods,
         view_need=np.full(views, -1, dtype=np.int64),
+        leaves=np.zeros((views + 1, words[0] + 1), dtype=np.int64),
+        equal=np.zeros((views + 1, words[0] + 1, m2 + 2), dtype=np.int64),
+        read=np.zeros((views + 1, 1), dtype=np.int64),
         touched=np.zeros((2, m3), dtype=np.int64),
         changed=np.zeros((2, m3), dtype=np.int64),
         tried=np.full((2, n_alike), -1, dtype=np.int64),
@@ -280,6 +289,7 @@ def read_view(links: Links, shares: Shares | None, view: int, off_hold: bool, ne
     for pod in range(links.free[2]):
         if anew or pods[READ, pod] < links.touched[int(off_hold), pod]:
             pods[READ, pod] = links.touched[int(off_hold), pod]
+            links.read[view, 0] = 0
             read_pod(links, shares, view, off_hold, need, pod)
 
 
@@ -351,11 +361,12 @@ def find_links(
     most, whole, n_free = what_changed(links, view, off_hold, since)
     if most < 0 or n_free < n_nodes:
         return 0, 0
-    known = Known(links.changed[off_hold], since, most, whole)
+    leaves, equal, read = links.leaves[view], links.equal[view], links.read[view]
+    known = Known(links.changed[off_hold], since, most, whole, leaves, equal, read)
     steps = links.steps - (links.spent[off_hold, alike] if since >= 0 else 0)
     a, b, left = search_view(links, shares, view, n_nodes, known, steps)
     if left <= 0:
-        known = Known(links.changed[off_hold], -1, n_free, whole)
+        known = Known(links.changed[off_hold], -1, n_free, whole, leaves, equal, read)
         steps = links.steps
         a, b, left = search_view(links, shares, view, n_nodes, known, steps)
     if a == 0:
@@ -386,7 +397,9 @@ def search_later(links: Links, shares: Shares | None, n_nodes: int, need: int) -
         open_cables(shares.capacity, shares.later, shares.nothing, need, links.later)
     for leaf in range(len(links.later_counts)):
         links.later_counts[leaf] = popcount(links.later[N_HEADER + leaf])
-    known = Known(links.changed[0], -2, MANY, MANY)
+    links.read[-1] = 0
+    leaves, equal, read = links.leaves[-1], links.equal[-1], links.read[-1]
+    known = Known(links.changed[0], -2, MANY, MANY, leaves, equal, read)
     words, counts = links.later, links.later_counts
     a = b = 0
     if shares is not None:

@@ -158,7 +158,7 @@ def largest(leaf_size: int, pod_size: int, tree: Tree) -> tuple[int, int, int]:
         in_pod = max(in_pod, n_usable)
         if not marked(tree.pod_marks, pod):
             in_pods += n_usable
-    return on_leaf, in_pod, in_pods
+    return int(on_leaf), int(in_pod), int(in_pods)
 
 
 @njit(**PLAIN_KERNEL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -80,9 +81,10 @@ class TopologyAware(NodePolicy):
         """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
         from alloc.fattree.kernels_places import Marks, Places, no_parts
 
-        trees = [Tree(*(part.copy() for part in self._tree)) for _ in range(3)]
+        now, open_, later = (copy.deepcopy(self._tree) for _ in range(3))
         limits, chosen = np.zeros((2, 3), dtype=np.int64), np.zeros_like(self._scratch_nodes)
-        marks = Marks(*trees, limits, chosen, *self._blocks)
+        leaf_size, pod_size = self._blocks
+        marks = Marks(now, open_, later, limits, chosen, leaf_size, pod_size)
         needs = np.zeros(len(needs_Bps), dtype=np.int64)
         return Places(None, None, marks, no_parts(self.topology.n_nodes), needs)
 

@@ -204,9 +204,8 @@ class Queues:
         model = RUNTIME_MODELS[self.section.run_time_model]
         with self._backfill_or_decider() as who:
             placing = self.empty(policy)
-            return why_by_events(
-                len(self.jobs) * repeats, placing, self.order, who, self.rules, model
-            )
+            parts = placing, self.order, who, self.rules, model
+            return why_by_events(len(self.jobs), *parts, repeats=repeats)
 
     def empty(self, policy: str, snapshot: int | None = None) -> Policy:
         """Return a policy with all nodes free but gateways; draws are a queue's or a snapshot's.

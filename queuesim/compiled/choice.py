@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 LEAST_JOBS = 4000
 """Queues of fewer jobs are over by events before the kernel is loaded."""
 queued_jobs: Counter[tuple[bool, bool, str]] = Counter()
-"""Jobs of this process's queues that can be compiled, by kernel: by score, conservative, the kernels of a
-policy that does not place by count."""
+"""Jobs of this process's queues that can be compiled, by kernel.
+
+A kernel is by score or not, conservative or not, and has a policy's searches (`Policy.kernels`) or
+none.
+"""
 COMPILED_BACKFILLS = ("none", "easy", "easy-retest", "conservative")
 
 
@@ -28,14 +31,18 @@ def why_by_events(
     backfill: str | Decider,
     rules: Rules,
     model: RunTimeModel | type[RunTimeModel],
+    repeats: int = 1,
 ) -> str:
-    """Return why a queue runs by SimPy's events; empty if it is compiled."""
+    """Return why a queue runs by SimPy's events; empty if it is compiled.
+
+    Of many queues only those are that a count decides: the others take ten times as long a job.
+    """
     if not rules.plain:
         return (
             "the queue has partitions, dependencies, outages, failures, preemption, quotas, "
             "checkpoints or a grace period"
         )
-    if n_jobs < LEAST_JOBS:
+    if n_jobs * repeats < LEAST_JOBS:
         return f"it has fewer than {LEAST_JOBS:,} jobs"
     if not isinstance(backfill, str):
         return f"decider {backfill.name!r} chooses the jobs"
@@ -46,9 +53,9 @@ def why_by_events(
     if backfill not in COMPILED_BACKFILLS:
         return f"backfill {backfill!r} has no compiled pass"
     kind = policy if isinstance(policy, type) else type(policy)
-    known = policy.counts_only or vars(kind).get("has_kernel_state", False)
+    known = policy.counts_only or (repeats == 1 and vars(kind).get("has_kernel_state", False))
     if not known or policy.pairs or policy.relents_after_s is not None:
         return f"policy {policy.name!r} places by more than the number of free nodes"
-    if backfill == "easy-retest" and not policy.counts_only:
-        return f"backfill {backfill!r} has no compiled pass for policy {policy.name!r}"
+    if not policy.counts_only and (backfill not in ("none", "easy") or order.static_key is None):
+        return f"order {order.name!r} with backfill {backfill!r} has no compiled pass for links"
     return ""

@@ -62,15 +62,6 @@ def earliest(s: State, steps: Rows, nodes: int, duration_s: float, from_s: float
 
 
 @njit(**INNER_KERNEL)
-def next_change(s: State, steps: Rows) -> float:
-    """Return the next time at which the number of free nodes changes; inf if there is none."""
-    k = steps_until(s, steps, s.now_s)
-    while k < s.n_steps and steps[k].free == steps[k - 1].free:
-        k += 1
-    return steps[k].time_s if k < s.n_steps else np.inf
-
-
-@njit(**INNER_KERNEL)
 def take(s: State, steps: Rows, nodes: int, start_s: float, duration_s: float) -> None:
     """Take nodes for ``[start_s, start_s + duration_s)``; negative gives them back."""
     first = split(s, steps, start_s)

@@ -16,7 +16,7 @@ from numba import njit
 
 from alloc.fattree.kernels_bits import popcount
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
-from queuesim.compiled.kernels_profile import earliest, next_change, release_later, take
+from queuesim.compiled.kernels_profile import earliest, release_later, take
 from queuesim.compiled.kernels_room import (
     Room,
     add_kind,
@@ -219,7 +219,7 @@ def run_pass(
     if ranked is not None and s.scored:
         rank_by_score(s, queue.listed, ranked)
     if plan is not None:
-        conservative_pass(s, queue, ranked, plan, room)
+        conservative_pass(s, queue, ranked, plan)
     elif s.backfill == EASY:
         easy_pass(s, queue, ranked, room)
     else:
@@ -270,7 +270,7 @@ def start_heads(s: State, queue: Queue, ranked: Rows | None, room: Room | None) 
             rank = ranked[0].tie
         else:
             rank = first_waiting(s, queue.blocks)
-        if not has_place(s, queue, room, rank, False):
+        if not has_place(s, queue, room, rank, np.bool_(False)):
             note_blocked(s)
             return rank
         if ranked is not None:
@@ -296,7 +296,7 @@ def easy_pass(s: State, queue: Queue, ranked: Rows | None, room: Room | None) ->
     if not kept:
         s.reserved_for = -1
     if ranked is not None:
-        try_by_score(s, queue, ranked, room, head)
+        try_by_score(s, queue, ranked, head)
     elif room is not None:
         try_by_kind(s, queue, room, head)
     else:
@@ -311,7 +311,7 @@ def overrun_since_shadow(s: State, queue: Queue) -> bool:
 
 
 @njit(**INNER_KERNEL)
-def try_by_score(s: State, queue: Queue, ranked: Rows, room: Room | None, head: int) -> None:
+def try_by_score(s: State, queue: Queue, ranked: Rows, head: int) -> None:
     """Try the jobs behind the head, the largest score first."""
     jobs = queue.jobs
     pop_ranked(s, ranked)  # the head
@@ -327,7 +327,7 @@ def try_by_score(s: State, queue: Queue, ranked: Rows, room: Room | None, head: 
     for _ in range(min(s.window, s.n_ranked)):
         if s.n_free == 0:
             return
-        try_behind(s, queue, room, pop_ranked(s, ranked), head)
+        try_behind(s, queue, None, pop_ranked(s, ranked), head)
 
 
 @njit(**INNER_KERNEL)
@@ -465,9 +465,7 @@ def reserve(s: State, queue: Queue, room: Room | None, head: int) -> None:
 
 
 @njit(**INNER_KERNEL)
-def conservative_pass(
-    s: State, queue: Queue, ranked: Rows | None, plan: Plan, room: Room | None
-) -> None:
+def conservative_pass(s: State, queue: Queue, ranked: Rows | None, plan: Plan) -> None:
     """Run a pass of `queuesim.backfilling.conservative`."""
     if not (s.released or s.changed or s.due_s <= s.now_s):
         return
@@ -488,13 +486,9 @@ def conservative_pass(
         start = earliest(s, steps, nodes, requested, now)
         if start <= now:
             # Invariant: the profile never has more nodes free at this instant than there are.
-            if has_place(s, queue, room, rank, False):
-                if room is not None:
-                    nodes = room.jobs[rank].nodes
-                take(s, steps, nodes, s.now_s, requested)
-                start_job(s, queue, room, rank)
-                continue
-            start = earliest(s, steps, nodes, requested, next_change(s, steps))
+            take(s, steps, nodes, start, requested)
+            start_job(s, queue, None, rank)
+            continue
         note_blocked(s)
         n_blocked += 1
         if n_blocked > s.reservations or start == np.inf:

@@ -48,8 +48,9 @@ KIND = np.dtype(
 )
 """Jobs of equal requests, by nodes; the states in which a search failed.
 
-Kinds with one number ``alike`` are placed alike; those of one ``slot`` mostly have one need. Entries ``begin`` to ``end`` of ``waiting`` may
-wait, ``shortest_s`` is a lower bound on their requested times.
+Kinds with one number ``alike`` are placed alike; those of one ``slot`` mostly have one need.
+Entries ``begin`` to ``end`` of ``waiting`` may wait, ``shortest_s`` is a lower bound on their
+requested times.
 """
 
 ENTRY = np.dtype([("requested_s", np.float64), ("rank", np.int64)], align=True)
@@ -120,10 +121,7 @@ def any_by_count(s: State, room: Room, rank: int, last: int) -> bool:
 
 @njit(**INNER_KERNEL)
 def add_kind(s: State, room: Room, k: int, rank: int, last: int, size: int) -> int:
-    """Add to a heap the first job of a kind behind a rank, at most ``last``, that can perhaps start.
-
-    Returns the size of the heap.
-    """
+    """Add the first job of a kind behind a rank that can perhaps start to a heap; its size."""
     kind = room.kinds[k]
     if kind.nodes > s.n_free or kind.failed == s.n_releases:
         return size
@@ -369,7 +367,7 @@ def set_hold(
     if links is not None:
         hold_links(links, parts, s.held, held)
         touch(links, parts, s.held, 1, True, s.n_states)
-    if shares is not None and len(shares.capacity) > 0:
+    if links is not None and shares is not None and len(shares.capacity) > 0:
         if held:
             move_links(shares, links.later, shares.held, parts, s.held, need, 1)
         else:

@@ -13,8 +13,8 @@ STRICT, EASY, CONSERVATIVE = 0, 1, 2
 MANY = 1 << 62
 """More nodes, or jobs, than there are."""
 GOES_ON, NEEDS_SCORES, STUCK, NEEDS_ROOM = 0, 1, 2, 3
-"""Why `advance` came back: enough jobs are over, scores of ``listed`` are due, nothing moves, the
-nodes and links written are to be read."""
+"""Why `advance` came back: enough jobs are over, scores of ``listed`` are due, nothing moves,
+what is written of nodes and links is to be read."""
 
 STATE = np.dtype(
     [(name, np.float64) for name in ("now_s", "arrives_s", "shadow_s", "first_blocked_s", "due_s")]
@@ -40,10 +40,10 @@ this instant has happened; ``scored``: its scores are there. ``reserved_for`` is
 EASY has a reservation, or -1, with ``shadow_s`` and ``extra``. ``due_s`` is the first reserved
 start of conservative backfilling.
 
-Where nodes and links matter (`queuesim.compiled.kernels_room`), ``n_releases`` and ``n_holds`` number
-the states in which searches failed, ``held`` is the first part of what the head holds, of ``n_held``
-nodes; ``n_states`` counts all changes, of which ``opened`` is the last for which TA was prepared. ``most_out``: a
-pass begins with at most so many nodes written; ``stuck``: the head can never be placed.
+Where nodes and links matter (`queuesim.compiled.kernels_room`), ``n_releases`` and ``n_holds``
+number the states in which searches failed, and ``n_states`` all changes, of which ``opened`` is the
+last for which TA was prepared. ``held`` is the first part of what the head holds, of ``n_held``
+nodes. A pass begins with at most ``most_out`` nodes written. ``stuck``: the head never fits.
 """
 
 JOB = np.dtype(

@@ -97,12 +97,23 @@ def groups_that_meet(
 
 
 def loops_together(
-    network: SharedNetwork, loops: Sequence[IsolatedLoop], *, draw: int = 0, stream: int = 0
+    network: SharedNetwork,
+    loops: Sequence[IsolatedLoop],
+    *,
+    least: int = 1,
+    draw: int = 0,
+    stream: int = 0,
 ) -> tuple[FloatArray, LoopTimes]:
     """Simulate jobs that loop together from random phases, until each has communicated.
 
-    A job that would be in the first half of communicating at the start begins there, one in the
-    second half has ended: so from the start on jobs communicate for the same share of the time.
+    One job alone is timed by `isolated_period`. A job that would be in the first half of
+    communicating at the start begins there, one in the second half has ended: so from the start on
+    jobs communicate for the same share of the time.
+
+    Parameters
+    ----------
+    least : int
+        Communications of the job with the longest period.
 
     Returns
     -------
@@ -112,11 +123,14 @@ def loops_together(
     LoopTimes
         Exposed communication is that of a period.
     """
+    if len(loops) == 1:
+        alone_s, run = isolated_period(network, loops[0].job, stream)
+        return np.array([alone_s]), run
     jobs = [_from_phase(network, loop, draw, turn) for turn, loop in enumerate(loops)]
     # Independent of the phases: a run that ended when a long job has communicated would show the
     # others too much of it.
-    until_s = max(loop.period_s + ALLOWANCE * loop.comm_s for loop in loops)
-    run = Ensemble(network, jobs).watched(until_s, len(jobs), stream=stream, least=1)
+    until_s = max(least * loop.period_s + ALLOWANCE * loop.comm_s for loop in loops)
+    run = Ensemble(network, jobs).watched(until_s, len(jobs), stream=stream, least=least)
     period_s = np.array([_period_s(network, *one) for one in zip(jobs, run.ends_ps, strict=True)])
     compute_s, start_s = np.array([(job.compute_s, job.start_s) for job in jobs]).T
     # A run is as many periods as if it had begun with the computing that was left out.

@@ -187,10 +187,14 @@ class Stretching:
         sending = list(loops.values())
         time_s, exposed_s = np.zeros(len(sending)), [dict[str, float]()] * len(sending)
         packets = []
-        for group in groups_that_meet(network, sending, self.study.sides[name].isolates):
+        groups = groups_that_meet(network, sending, self.study.sides[name].isolates)
+        # Twice in groups, so that a time does not depend on how many jobs are in the group: all
+        # ranks begin a first communication at once.
+        least = 1 if len(groups) == 1 else 2
+        for group in groups:
             mine = [sending[place] for place in group]
             runs = [
-                loops_together(network, mine, draw=draw, stream=number)
+                loops_together(network, mine, least=least, draw=draw, stream=number)
                 for draw in range(n_starts([loop.period_s for loop in mine]))
             ]
             time_s[group] = np.mean([times for times, _ in runs], axis=0)

@@ -99,7 +99,7 @@ def run_cosim(
     ... )
     >>> result = nc.run_cosim(config)
     >>> round(result.ratios["simple"].ratio, 2)
-    0.97
+    0.93
     """
     need_kinds("run_cosim", {"config": (config, Config), "jobs": (jobs, (Workload, NONE))})
     for what, value in (("progress", progress), ("notice", notice)):

@@ -41,6 +41,7 @@ _STUDIES = {
     "curve": "curve",
     "isolation-gain": "isolation",
     "judge": "judge",
+    "match": "machines",
     "reproduce": "kit",
     "validate": "validation",
 }

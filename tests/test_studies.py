@@ -165,7 +165,16 @@ def test_the_core_does_without_any_of_them(tmp_path: Path) -> None:
     assert "unknown allocation policy 'menu'" in menu
     told = run(["-m", "netcosim", "--help"], tmp_path, environment)
     assert " sweep " in told
-    gone = {"bench", "bench-rl", "curve", "isolation-gain", "judge", "reproduce", "validate"}
+    gone = {
+        "bench",
+        "bench-rl",
+        "curve",
+        "isolation-gain",
+        "judge",
+        "match",
+        "reproduce",
+        "validate",
+    }
     assert not any(f" {name} " in told for name in gone)
     tests = [f"tests/{name}" for name in CORE_TESTS]
     run(["-m", "pytest", "-p", "no:cacheprovider", *tests], tmp_path, environment)

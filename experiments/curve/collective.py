@@ -10,8 +10,8 @@ import numpy as np
 
 from experiments.curve.config import CurveConfig
 from experiments.curve.point import built_machine
+from experiments.kit.packets import MOST_PACKETS, packets_for
 from netcosim.config.machine import BuiltMachine
-from netcosim.match.packets import MOST_PACKETS, packets_for
 from netcosim.runs.points import canonical_json, point_rng
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets

@@ -189,8 +189,8 @@ def _bandwidth(config: CurveConfig, topology: Topology, out: Path, args: argpars
     from experiments.curve.bandwidth import compared, draw, format_rows, matching
     from experiments.curve.collective import FUNCTION, points
     from experiments.curve.page import publish, recommend_algorithm
+    from experiments.kit.measured import COLUMNS, read_measured
     from experiments.kit.results import computing_s
-    from netcosim.match.measured import COLUMNS, read_measured
     from netcosim.report.page import Section
     from netcosim.report.recommendation import listed, print_answer
     from netcosim.runs.frames import frames_of

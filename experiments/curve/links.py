@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from experiments.curve.collective import collective_point, points
 from experiments.curve.config import curve_from
+from experiments.kit.measured import read_measured
 from netcosim.config.machine import build_machine
-from netcosim.match.measured import read_measured
 from patterns.collectives.links import LINKS, LinkClass, Protocol
 
 STUDY = Path(__file__).parent

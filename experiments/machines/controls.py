@@ -10,9 +10,9 @@ import pandas as pd
 from experiments.kit.claims import Claim, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.papers import Analysis, Options
-from netcosim.match.machine import match_from
-from netcosim.match.rows import Row
-from netcosim.match.tests import match
+from experiments.machines.match.machine import match_from
+from experiments.machines.match.rows import Row
+from experiments.machines.match.tests import match
 from netsim.packet.model import CONGESTION_CONTROLS
 
 FUNCTION = "experiments.machines.controls:point"

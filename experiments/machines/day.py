@@ -21,9 +21,9 @@ from scipy.optimize import brentq
 from experiments.kit.claims import Claim, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.papers import Analysis, Options
+from experiments.machines.match.gpcnet import exchange_s
+from experiments.machines.match.machine import MatchMachine, load_match
 from experiments.machines.rows import measured_folder
-from netcosim.match.gpcnet import exchange_s
-from netcosim.match.machine import MatchMachine, load_match
 from netsim.inputs import checked_path, input_file
 from netsim.packet.engine import simulate_packets
 from netsim.traffic import Program, combine

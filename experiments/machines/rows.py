@@ -15,11 +15,11 @@ import pandas as pd
 from experiments.kit.claims import Claim, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.papers import Analysis, Options
-from netcosim.match.fit import fit, match_all
-from netcosim.match.machine import load_match
-from netcosim.match.outputs import read_output
-from netcosim.match.report import fitted_lines, frame_of
-from netcosim.match.rows import Row
+from experiments.machines.match.fit import fit, match_all
+from experiments.machines.match.machine import load_match
+from experiments.machines.match.outputs import read_output
+from experiments.machines.match.report import fitted_lines, frame_of
+from experiments.machines.match.rows import Row
 from netsim.errors import NetcosimError
 from netsim.inputs import checked_path, input_file
 

@@ -31,11 +31,12 @@ _QUANTITY = {"type": "string", "pattern": r"^\s*[+-]?[0-9.].*[A-Za-zµμ]\s*$"}
 _SIZE = _QUANTITY | {"type": ["number", "string"]}
 _ONE_OR_MORE = ("traffic", "loads", "routings")
 _OF_STUDIES = {
-    "curve": ("curve", "CurveSection"),
-    "collective": ("curve", "CollectiveSection"),
-    "judge": ("judge", "JudgeSection"),
+    "curve": ("curve.config", "CurveSection"),
+    "collective": ("curve.config", "CollectiveSection"),
+    "judge": ("judge.config", "JudgeSection"),
+    "match": ("machines.match.machine", "MatchSection"),
 }
-"""Sections of studies' configs: each with its study, and its class."""
+"""Sections of studies' configs: each with its module, and its class."""
 
 
 def config_schema() -> Schema:
@@ -43,7 +44,6 @@ def config_schema() -> Schema:
     from netcosim.config.config import config_class
     from netcosim.config.machine import MachineNames, PacketPresetKey
     from netcosim.config.run import SweepSection
-    from netcosim.match.machine import MatchSection
     from netsim.routing.registry import ROUTINGS
     from netsim.topologies.registry import FAMILIES
     from patterns.registry import PATTERNS
@@ -70,11 +70,10 @@ def config_schema() -> Schema:
     machine |= properties(MachineNames) | declared(FAMILIES, ROUTINGS)
     sections["PacketSection"]["properties"] |= properties(PacketPresetKey)
     sections["PatternSection"]["properties"]["parameters"] = _object(declared(PATTERNS))
-    own = {"match": MatchSection}
-    own |= {
-        name: getattr(study_module(f"experiments.{study}.config"), section)
-        for name, (study, section) in _OF_STUDIES.items()
-        if has_study(study)
+    own = {
+        name: getattr(study_module(f"experiments.{module}"), section)
+        for name, (module, section) in _OF_STUDIES.items()
+        if has_study(module.partition(".")[0])
     }
     others = {name: _object(properties(section)) for name, section in own.items()}
     for key in _ONE_OR_MORE if "curve" in others else ():

@@ -14,10 +14,10 @@ import pytest
 from experiments.curve.bandwidth import matching
 from experiments.curve.collective import collective_point, points
 from experiments.curve.config import CollectiveSection, curve_from
+from experiments.kit.measured import COLUMNS, read_measured
+from experiments.kit.packets import packets_for
 from netcosim.cli import main
 from netcosim.config.machine import build_machine
-from netcosim.match.measured import COLUMNS, read_measured
-from netcosim.match.packets import packets_for
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig

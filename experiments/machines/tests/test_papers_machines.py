@@ -15,9 +15,9 @@ import pytest
 from experiments.kit.data import read_data
 from experiments.kit.papers import Options
 from experiments.machines import controls, day, rows, scatter
+from experiments.machines.match.machine import load_match, match_from
+from experiments.machines.match.rows import Row
 from experiments.machines.paper import PAPER
-from netcosim.match.machine import load_match, match_from
-from netcosim.match.rows import Row
 from netsim.errors import NetcosimError
 from netsim.inputs import input_file
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.machines.match.fit import Fitted
+from experiments.machines.match.rows import format_bytes
+from experiments.machines.match.tests import Matched
 from netcosim.config.toml_text import toml_text
-from netcosim.match.fit import Fitted
-from netcosim.match.rows import format_bytes
-from netcosim.match.tests import Matched
 from netcosim.report.effect import counted
 from netsim.units import short_name
 

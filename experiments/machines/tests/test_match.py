@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.machines.match.fit import explaining, fit, match_all
+from experiments.machines.match.machine import MatchMachine, load_match, match_from
+from experiments.machines.match.outputs import read_output
+from experiments.machines.match.report import frame_of, judged, sentences
+from experiments.machines.match.rows import Row
+from experiments.machines.match.tests import Matched, _send, match, mpich_choice
 from netcosim.cli import main
-from netcosim.match.fit import explaining, fit, match_all
-from netcosim.match.machine import MatchMachine, load_match, match_from
-from netcosim.match.outputs import read_output
-from netcosim.match.report import frame_of, judged, sentences
-from netcosim.match.rows import Row
-from netcosim.match.tests import Matched, _send, match, mpich_choice
 from netsim.errors import NetcosimError
 from patterns.registry import make_pattern
 

@@ -7,8 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from netcosim.match.measured import read_measured
-from netcosim.match.rows import NAMES, PAIR_TESTS, UNITS, Row, is_table, plain, read_table
+from experiments.kit.measured import read_measured
+from experiments.machines.match.rows import (
+    NAMES,
+    PAIR_TESTS,
+    UNITS,
+    Row,
+    is_table,
+    plain,
+    read_table,
+)
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.text_numbers import need_whole, number_of, whole_number
@@ -35,7 +43,7 @@ def read_output(
         Of outputs that do not print them (most of OSU's); 0: not known. An output may have lines
         ``# nodes: 16`` and ``# ranks: 64`` instead.
     where : mapping, optional
-        See `netcosim.match.rows.read_table`.
+        See `experiments.machines.match.rows.read_table`.
     """
     path = Path(path)
     lines = read_text(path).splitlines()

@@ -11,7 +11,7 @@ from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 
 if TYPE_CHECKING:
-    from netcosim.match.rows import Row
+    from experiments.machines.match.rows import Row
 
 HELP = "compare a machine's description with outputs of OSU, GPCNeT, nccl-tests, mpiGraph; fit it"
 
@@ -42,11 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, fit, print and write."""
-    from netcosim.announce import compile_kernels
-    from netcosim.kernel_parts import PACKETS
-    from netcosim.match.fit import explaining, fit, match_all
-    from netcosim.match.machine import load_match
-    from netcosim.match.report import (
+    from experiments.machines.match.fit import explaining, fit, match_all
+    from experiments.machines.match.machine import load_match
+    from experiments.machines.match.report import (
         fitted_lines,
         frame_of,
         judged,
@@ -55,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
         sentences,
         table_lines,
     )
+    from netcosim.announce import compile_kernels
+    from netcosim.kernel_parts import PACKETS
     from netcosim.report.page import write_page
     from netcosim.runs.results import PAGE_FILE
     from netsim.atomic_files import write_text_atomically
@@ -109,7 +109,7 @@ def _algorithms(args: argparse.Namespace) -> dict[str, str]:
 
 def _rows(args: argparse.Namespace) -> list[Row]:
     """Read the rows of all files; an option that no row reads is an error."""
-    from netcosim.match.outputs import read_output
+    from experiments.machines.match.outputs import read_output
 
     options = {"nodes": args.nodes, "ranks": args.ranks}
     for option, value in options.items():

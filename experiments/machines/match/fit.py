@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from netcosim.match.machine import MatchMachine
-from netcosim.match.rows import NAMES, Row, plain
-from netcosim.match.tests import Matched, match
+from experiments.machines.match.machine import MatchMachine
+from experiments.machines.match.rows import NAMES, Row, plain
+from experiments.machines.match.tests import Matched, match
 from netsim.packet.model import PacketConfig
 from netsim.parameters import parameters_of
 from netsim.topologies.family import Family

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netcosim.match import gpcnet
-from netcosim.match.machine import MatchMachine
-from netcosim.match.packets import MOST_PACKETS, packets_for
-from netcosim.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
+from experiments.kit.packets import MOST_PACKETS, packets_for
+from experiments.machines.match import gpcnet
+from experiments.machines.match.machine import MatchMachine
+from experiments.machines.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketResult

@@ -15,7 +15,7 @@ from netsim.errors import NetcosimError
 from netsim.text_numbers import csv_cells, need_whole, number_of
 
 NAMES: Mapping[str, Any] = tomllib.loads(
-    files("netcosim.match").joinpath("names.toml").read_text("utf-8")
+    files("experiments.machines.match").joinpath("names.toml").read_text("utf-8")
 )
 """Names and units of benchmarks, and what is fitted."""
 UNITS: Mapping[str, float] = NAMES["units"]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netcosim.match.machine import MatchMachine
-from netcosim.match.rows import NAMES, Row
+from experiments.machines.match.machine import MatchMachine
+from experiments.machines.match.rows import NAMES, Row
 from netsim.errors import NetcosimError
 from netsim.packet.model import PS_PER_S, PacketResult
 from netsim.traffic import Program

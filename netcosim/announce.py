@@ -23,6 +23,7 @@ from netcosim.kernel_parts import (
 )
 from netcosim.runs.progress import progress
 from netsim.atomic_files import need_folder
+from netsim.inputs import checked_path
 from netsim.kernel_cache import cache_folder, is_writable
 from netsim.units import format_quantity
 
@@ -76,14 +77,14 @@ def _queue_parts(
     policies: Sequence[type[Policy]],
     model: type[RunTimeModel],
 ) -> list[str]:
-    """Return the part that compiles a run's queues; a log, not yet read, counts as a long one."""
-    from queuesim.compiled.choice import LEAST_JOBS, why_by_events
+    """Return the parts that compile a run's queues."""
+    from queuesim.compiled.choice import why_by_events
     from queuesim.setup import setup_of
 
     section, synthetic = config.queue, config.workload.synthetic
     if section.decider is not None:
         return []
-    n_jobs = LEAST_JOBS if synthetic is None else synthetic.n_jobs
+    n_jobs = _most_jobs(config) if synthetic is None else synthetic.n_jobs
     order, rules = setup_of(section, lambda: None)
 
     def compiled(repeats: int) -> list[bool]:
@@ -104,6 +105,14 @@ def _queue_parts(
     ]
     counted = any(policy.counts_only for policy in policies)
     return [part] * (needed and counted) + placed
+
+
+def _most_jobs(config: Config) -> int:
+    """Return about how many jobs a log, not yet read, has at most: packed ones take 12 bytes."""
+    from queuesim.compiled.choice import LEAST_JOBS
+
+    log = config.workload.model_dump().get("log")
+    return Path(checked_path(log)).stat().st_size // 12 if log else LEAST_JOBS
 
 
 def prepare_run(config: Config, out: Path, jobs: int, resamples: int | None = 0) -> Config:

@@ -182,10 +182,10 @@ class QueueSetup:
     def is_compiled(self) -> bool:
         """Return whether the queue is compiled; call it once, as it counts the jobs.
 
-        Small queues are, too, as soon as the process has queued `LEAST_JOBS` jobs: the kernel is
+        Small queues are, too, as soon as the process has queued `choice.least_jobs`: the kernel is
         loaded once. Results do not depend on it.
         """
-        least, n_jobs = choice.LEAST_JOBS, len(self.workload)
+        least, n_jobs = choice.least_jobs(self.policy), len(self.workload)
         parts = self.policy, self.chosen, self.backfill, self.rules, self._model
         if why_by_events(least, *parts):
             return False

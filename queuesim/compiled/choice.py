@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 LEAST_JOBS = 4000
 """Queues of fewer jobs are over by events before the kernel is loaded."""
+_PLACED = 5
+"""So many times as many are needed where a policy's searches are in the kernel: it takes longer to
+load, and the first time half a minute to compile."""
 queued_jobs: Counter[tuple[bool, bool, str]] = Counter()
 """Jobs of this process's queues that can be compiled, by kernel.
 
@@ -22,6 +25,11 @@ A kernel is by score or not, conservative or not, and has a policy's searches (`
 none.
 """
 COMPILED_BACKFILLS = ("none", "easy", "easy-retest", "conservative")
+
+
+def least_jobs(policy: Policy | type[Policy]) -> int:
+    """Return how many jobs a queue has at least that is compiled."""
+    return LEAST_JOBS if policy.counts_only else _PLACED * LEAST_JOBS
 
 
 def why_by_events(
@@ -42,8 +50,6 @@ def why_by_events(
             "the queue has partitions, dependencies, outages, failures, preemption, quotas, "
             "checkpoints or a grace period"
         )
-    if n_jobs * repeats < LEAST_JOBS:
-        return f"it has fewer than {LEAST_JOBS:,} jobs"
     if not isinstance(backfill, str):
         return f"decider {backfill.name!r} chooses the jobs"
     if not model.fixed:
@@ -58,4 +64,6 @@ def why_by_events(
         return f"policy {policy.name!r} places by more than the number of free nodes"
     if not policy.counts_only and (backfill not in ("none", "easy") or order.static_key is None):
         return f"order {order.name!r} with backfill {backfill!r} has no compiled pass for links"
+    if n_jobs * repeats < (least := least_jobs(policy)):
+        return f"it has fewer than {least:,} jobs"
     return ""

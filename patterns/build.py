@@ -194,8 +194,11 @@ def _repeated(once: Program, iterations: int) -> Program:
 
 def _places(ptr: NDArray[np.int64], iterations: int) -> NDArray[np.int64]:
     """Return the places from each pointer to the next, each so many times in a row."""
-    first, size = np.repeat(ptr[:-1], iterations), np.repeat(np.diff(ptr), iterations)
-    return np.arange(size.sum()) + np.repeat(first - (np.cumsum(size) - size), size)
+    size: NDArray[np.int64] = np.repeat(np.diff(ptr), iterations)
+    first = np.repeat(ptr[:-1], iterations)
+    places: NDArray[np.int64] = np.repeat(first - (np.cumsum(size) - size), size)
+    places += np.arange(len(places))
+    return places
 
 
 def waiting_for_sends(program: Program) -> Program:

@@ -15,8 +15,12 @@ from netcosim.report.effect import MAKESPAN, WAIT, Effect, sentence, use
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
-from netcosim.report.recommendation import Recommendation
-from netcosim.report.samples import format_more, more_to_decide, samples_to_decide
+from netcosim.report.recommendation import (
+    Recommendation,
+    format_more,
+    more_to_decide,
+    samples_to_decide,
+)
 from netcosim.report.summary import write_summary
 from queuesim.statistics import Interval
 

@@ -43,9 +43,8 @@ from netcosim.runs import tasks
 from netcosim.runs.cosim import point_result, run_cosim
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.outcome import encode_tables
-from netcosim.runs.points import point_key
+from netcosim.runs.points import RESULTS_FILE, point_key
 from netcosim.runs.progress import Show
-from netcosim.runs.results import RESULTS_FILE
 from netcosim.runs.run_output import run_and_report
 from netcosim.runs.run_plan import plan_run
 from netcosim.runs.store import Store

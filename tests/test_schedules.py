@@ -17,7 +17,7 @@ from netcosim.config.errors import validated
 from netcosim.config.load import config_from
 from netcosim.config.machine import build_machine
 from netcosim.runs.cosim import cosim_point, run_cosim
-from netcosim.runs.results import RESULTS_FILE
+from netcosim.runs.points import RESULTS_FILE
 from netcosim.runs.run_output import run_and_report
 from netcosim.runs.schedules import queues_of
 from netcosim.runs.store import Store

@@ -29,7 +29,7 @@ from netcosim.report.figures.style import save_figure
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.recommendation import Recommendation
 from netcosim.report.summary import write_summary
-from netcosim.runs.results import PAGE_FILE
+from netcosim.runs.points import PAGE_FILE
 from netsim.files import read_text
 from netsim.units import format_quantity
 

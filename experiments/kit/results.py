@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.runs.points import point_key
-from netcosim.runs.results import Point
+from netcosim.runs.points import Point, point_key
 from netcosim.runs.store import Rows, Store
 from netcosim.runs.sweep import SweepSummary, run_points
 from netsim.atomic_files import make_folder, write_text_atomically

@@ -34,9 +34,8 @@ from netcosim.report.recommendation import Recommendation, listed, print_answer
 from netcosim.report.summary import write_summary
 from netcosim.runs.frames import frames_of
 from netcosim.runs.outcome import Outcome, encode_tables
-from netcosim.runs.points import point_key
+from netcosim.runs.points import PAGE_FILE, point_key, put_point, results_in
 from netcosim.runs.progress import ProgressReporter, progress
-from netcosim.runs.results import PAGE_FILE, put_point, results_in
 from netcosim.runs.schedules import Queues
 from netcosim.runs.tasks import stored_tasks
 from netsim.inputs import digests

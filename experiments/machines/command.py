@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import PACKETS
     from netcosim.report.page import write_page
-    from netcosim.runs.results import PAGE_FILE
+    from netcosim.runs.points import PAGE_FILE
     from netsim.atomic_files import write_text_atomically
     from netsim.files import read_text
     from netsim.inputs import file_digest

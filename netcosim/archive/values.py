@@ -189,3 +189,28 @@ class ArchivedRun:
     jobs: ArchivedJobs
     schedules: Mapping[str, ArchivedSchedule]
     """By policy, in the config's order."""
+
+
+def over_time_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> dict[str, np.ndarray]:
+    """Return busy nodes, waiting jobs and their nodes, from each time to the next."""
+    jobs, n = run.jobs, run.machine.n_nodes
+    ran = np.isfinite(schedule.start_s)
+    start, end = schedule.start_s[ran], schedule.end_s[ran]
+    time_s = np.unique(np.concatenate([jobs.submit_s[ran], start, end]))
+    busy = _steps(time_s, start, end, schedule.allocated_nodes[ran])
+    return {
+        "time_s": time_s,
+        "busy_nodes": busy,
+        "utilisation": busy / n,
+        "running_jobs": _steps(time_s, start, end, np.ones(len(start))),
+        "waiting_jobs": _steps(time_s, jobs.submit_s[ran], start, np.ones(len(start))),
+        "waiting_nodes": _steps(time_s, jobs.submit_s[ran], start, jobs.n_nodes[ran]),
+    }
+
+
+def _steps(time_s: np.ndarray, begin: np.ndarray, end: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Return the running sum of ``by`` over time, added at begins and subtracted at ends."""
+    change = np.zeros(len(time_s), dtype=np.int64)
+    np.add.at(change, np.searchsorted(time_s, begin), by.astype(np.int64))
+    np.add.at(change, np.searchsorted(time_s, end), -by.astype(np.int64))
+    return np.cumsum(change)

@@ -22,8 +22,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from netcosim.archive.values import ArchivedRun, ArchivedSchedule
-from netcosim.export.archive_tables import groups_columns, mean_stretch, named, over_time_columns
+from netcosim.archive.values import ArchivedRun, ArchivedSchedule, over_time_columns
+from netcosim.export.archive_tables import groups_columns, mean_stretch, named
 from netcosim.export.files import archived_run
 from netcosim.runs.store import Store
 from netsim.atomic_files import atomic_write, make_folder

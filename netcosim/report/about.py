@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from alloc.registry import POLICIES
 from cosim.registry import MEASURES
 from netcosim.archive.values import ArchivedRun
-from netcosim.catalogue import entries
 from netcosim.config.config import Config
 from netcosim.config.run import MOST_PLACED, keeps_nodes
 from netcosim.runs.cosim_result import CosimResult
@@ -166,7 +166,7 @@ def _config_facts(config: Mapping[str, Any], kept: ArchivedRun | None) -> Facts:
     machine, queue = (config_section(config, name) for name in ("machine", "queue"))
     sizes = ", ".join(f"{k}={v}" for k, v in config_section(machine, "parameters").items())
     named = f"{machine.get('preset') or machine.get('family')}({sizes})".removesuffix("()")
-    known, named_policies = entries("policies"), map(str, queue.get("policies") or ())
+    known = [name for name in map(str, queue.get("policies") or ()) if name in POLICIES]
     family = FAMILIES.get(str(machine.get("family")))
     routing = machine.get("routing") or (family.default_routing if family else "")
     jobs, rules = [], f"order {queue.get('order')}, backfilling {queue.get('backfill')}"
@@ -177,7 +177,7 @@ def _config_facts(config: Mapping[str, Any], kept: ArchivedRun | None) -> Facts:
         ("Jobs", jobs),
         ("Machine", [f"{named}, routing {routing}." if routing else f"{named}."]),
         ("Queue", [f"{rules}, run-time model {queue.get('run_time_model')}"]),
-        ("Policies", [f"{name}: {known[name]}" for name in named_policies if name in known]),
+        ("Policies", [f"{name}: {POLICIES.facts(name).description}" for name in known]),
     ]
 
 

@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 
 from netcosim.report.compared import Compared
 from netcosim.report.effect import COMMUNICATION, TURNAROUND, WAIT, Effect, Quantity, use
-from netcosim.report.recommendation import Recommendation
-from netcosim.report.samples import format_more, more_to_decide, samples_to_decide
+from netcosim.report.recommendation import (
+    Recommendation,
+    format_more,
+    more_to_decide,
+    samples_to_decide,
+)
 from netcosim.report.swept import Cell
 from netcosim.report.verdict import repeated
 from queuesim.statistics import LEAST_SAMPLES

@@ -1,17 +1,27 @@
-"""A point of a sweep: its content, and the key and random seed that follow from it."""
+"""A point: its content, the key and random seed that follow from it, and where it is stored."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from netsim.errors import NetcosimError
+from netsim.fingerprint import code_fingerprint
 from netsim.inputs import identity, is_input, label
 from netsim.text_numbers import whole_number
+
+if TYPE_CHECKING:
+    from netcosim.runs.outcome import Outcome
+    from netcosim.runs.store import Store
+
+RESULTS_FILE = "results.db"
+PAGE_FILE = "report.html"
+Point = Mapping[str, object]
 
 MODEL_VERSION = "14"
 """Raise it with any change that changes results; points of another version are not reused."""
@@ -148,3 +158,19 @@ def flatten(config: Mapping[str, object], prefix: str = "") -> dict[str, object]
         else:
             flat[f"{prefix}{key}"] = value
     return flat
+
+
+def results_in(out: Path) -> Path:
+    """Return the results file of a folder, neither of which need exist."""
+    if out.exists() and not out.is_dir():
+        raise NetcosimError(f"{out}: a file; a folder was expected")
+    return out / RESULTS_FILE
+
+
+def put_point(
+    store: Store, point: Point, outcome: Outcome, *, config_text: str, title: str
+) -> None:
+    """Store a point and the entries of the file."""
+    with store.together():
+        store.put_meta({"config_text": config_text, "title": title})
+        store.put(point_key(point), point, outcome, code_fingerprint())

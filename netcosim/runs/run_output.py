@@ -12,9 +12,8 @@ from netcosim.executors.registry import open_workers
 from netcosim.runs.cosim import point_result, run_cosim
 from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.outcome import Outcome, encode_tables
-from netcosim.runs.points import point_key
+from netcosim.runs.points import PAGE_FILE, point_key, put_point, results_in
 from netcosim.runs.progress import progress as show_progress
-from netcosim.runs.results import PAGE_FILE, put_point, results_in
 from netcosim.runs.store import Rows, Store
 from netcosim.runs.tasks import stored_tasks
 from netsim.units import format_quantity

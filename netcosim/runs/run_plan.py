@@ -14,8 +14,7 @@ from cosim.run_times.measured_times import Measured
 from cosim.run_times.packet_judge import cost_s
 from netcosim.config.config import Config
 from netcosim.config.decider import DeciderProgram
-from netcosim.runs.points import point_key
-from netcosim.runs.results import results_in
+from netcosim.runs.points import point_key, results_in
 from netcosim.runs.run_context import run_context
 from netcosim.runs.tasks import count_tasks
 from netsim.units import format_quantity

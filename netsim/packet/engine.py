@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,6 @@ from netsim.packet.checks import (
     packets_of,
 )
 from netsim.packet.credit import warn_of_buffers
-from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig, PacketResult, to_ps
 from netsim.packet.routing_tables import kernel_tables, tables_class
@@ -35,6 +35,9 @@ from netsim.packet.thread_count import threads_used
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
 from netsim.traffic import Traffic
+
+if TYPE_CHECKING:
+    from netsim.packet.crossbar.tables import Crossbar
 
 BUDGET = 5_000_000
 """Arrivals between two looks at the caller (progress, Ctrl-C)."""

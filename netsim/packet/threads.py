@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +19,15 @@ from netsim.packet.build_domains import (
     lookahead,
     with_room,
 )
-from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.domains import Domains
 from netsim.packet.model import PS_PER_S
 from netsim.packet.tables import Arrays
 from netsim.routing.base import Routing
 from netsim.routing.tables import RouteTables
 from netsim.traffic import Traffic
+
+if TYPE_CHECKING:
+    from netsim.packet.crossbar.tables import Crossbar
 
 PAUSE_S = 0.5
 """Between two looks at the caller (progress, Ctrl-C), about."""

@@ -32,7 +32,7 @@ from experiments.isolation.gain.queues import (
 )
 from experiments.isolation.gain.verdict import METRICS, Gain
 from experiments.isolation.phases import UNKNOWN, word
-from netcosim.report.samples import samples_to_decide
+from netcosim.report.recommendation import samples_to_decide
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, t_of_snapshots
 

@@ -33,7 +33,7 @@ from experiments.isolation.gain.verdict import (
 from experiments.isolation.gain_errors import fit, held_out
 from experiments.isolation.phases import MATTERS, NOT, PAYS, UNKNOWN, word
 from netcosim.report.effect import MAKESPAN, Effect
-from netcosim.report.samples import samples_to_decide
+from netcosim.report.recommendation import samples_to_decide
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import JobLoad
 from netsim.routing.registry import make_routing

@@ -19,8 +19,7 @@ from experiments.kit.study_config import StudyConfig
 from netcosim.config.load import config_from
 from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
-from netcosim.runs.points import point_key
-from netcosim.runs.results import RESULTS_FILE
+from netcosim.runs.points import RESULTS_FILE, point_key
 from netcosim.runs.tasks import count_tasks
 from queuesim.statistics import Interval, interval_cells, interval_columns
 

@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from netcosim.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun
-from netcosim.export.archive_tables import over_time_columns
+from netcosim.archive.values import ArchivedLinks, ArchivedMachine, ArchivedRun, over_time_columns
 from netcosim.report.effect import (
     COMMUNICATION,
     RUN_TIME,

@@ -59,7 +59,7 @@ class Known(NamedTuple):
         since ``since``.
     most : int
         No pod that has changed has more free nodes.
-    whole : int
+    whole_leaves : int
         There are no more whole leaves.
     leaves, pods
         What `leaves_in_pods` writes of the tree; ``read``, (1,), is 1 if it has.
@@ -68,7 +68,7 @@ class Known(NamedTuple):
     changed: Ints
     since: int
     most: int
-    whole: int
+    whole_leaves: int
     leaves: Ints
     pods: Ints
     read: Ints

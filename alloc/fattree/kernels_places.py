@@ -301,7 +301,7 @@ def read_pod(
     free, held, words = links.free, links.held, links.open[view]
     m1, m2, w2, w3 = words[0], words[1], words[3], words[4]
     n_leaves = m2 * words[2]
-    nodes = whole = 0
+    nodes = n_whole = 0
     for leaf in range(pod * m2, (pod + 1) * m2):
         at, up = N_HEADER + leaf, N_HEADER + n_leaves + leaf
         words[at], words[up] = free[at], free[up]
@@ -315,7 +315,7 @@ def read_pod(
         n_free = popcount(words[at])
         links.counts[view, leaf] = n_free
         nodes += n_free
-        whole += n_free == m1 and popcount(words[up]) == w2
+        n_whole += n_free == m1 and popcount(words[up]) == w2
     for l2 in range(pod * w2, (pod + 1) * w2):
         at = N_HEADER + 2 * n_leaves + l2
         words[at] = free[at] & ~held[at] if off_hold else free[at]
@@ -324,22 +324,22 @@ def read_pod(
             a, b = words[7] + l2 * w3, words[8] + l2 * w3
             words[at] = open_mask(shares.capacity, shares.used, aside, need, a, b, w3)
     links.pods[view, FREE, pod] = nodes
-    links.pods[view, WHOLE, pod] = whole
+    links.pods[view, WHOLE, pod] = n_whole
 
 
 @njit(**INNER_KERNEL)
 def what_changed(links: Links, view: int, off_hold: int, since: int) -> tuple[int, int, int]:
-    """Return, of pods that have changed, the most free nodes in one; whole leaves and free nodes.
+    """Return the most free nodes in a pod that has changed, and their whole leaves and free nodes.
 
     The first is -1 if no pod has changed.
     """
-    most, whole, n_free = -1, 0, 0
+    most, n_whole, n_free = -1, 0, 0
     for pod in range(links.free[2]):
         if links.changed[off_hold, pod] > since:
             most = max(most, links.pods[view, FREE, pod])
-        whole += links.pods[view, WHOLE, pod]
+        n_whole += links.pods[view, WHOLE, pod]
         n_free += links.pods[view, FREE, pod]
-    return most, whole, n_free
+    return most, n_whole, n_free
 
 
 @njit(**INNER_KERNEL)
@@ -358,15 +358,15 @@ def find_links(
     within the bound on its steps fails in a pod, whatever the others are like.
     """
     since = links.tried[off_hold, alike]
-    most, whole, n_free = what_changed(links, view, off_hold, since)
+    most, n_whole, n_free = what_changed(links, view, off_hold, since)
     if most < 0 or n_free < n_nodes:
         return 0, 0
     leaves, equal, read = links.leaves[view], links.equal[view], links.read[view]
-    known = Known(links.changed[off_hold], since, most, whole, leaves, equal, read)
+    known = Known(links.changed[off_hold], since, most, n_whole, leaves, equal, read)
     steps = links.steps - (links.spent[off_hold, alike] if since >= 0 else 0)
     a, b, left = search_view(links, shares, view, n_nodes, known, steps)
     if left <= 0:
-        known = Known(links.changed[off_hold], -1, n_free, whole, leaves, equal, read)
+        known = Known(links.changed[off_hold], -1, n_free, n_whole, leaves, equal, read)
         steps = links.steps
         a, b, left = search_view(links, shares, view, n_nodes, known, steps)
     if a == 0:

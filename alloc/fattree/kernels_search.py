@@ -41,7 +41,7 @@ def search(
             return n_leaves, 0, budget
     if like_laas:
         N = (N + tree.m1 - 1) // tree.m1 * tree.m1
-    if known is not None and (tree.m1 > N or known.whole < N // tree.m1):
+    if known is not None and (tree.m1 > N or known.whole_leaves < N // tree.m1):
         return 0, 0, budget
     return search_three_level(N, tree, like_laas, count_gaps, budget, plan)
 

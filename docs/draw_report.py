@@ -1,6 +1,6 @@
 """Draw ``images/report.png``: ``python docs/draw_report.py``, the demo's page in a browser.
 
-The page's answer, and below it the machine with a job chosen. Needs Chromium on the
+The page's answer, and below it the figure of its policies. Needs Chromium on the
 path and Playwright (``pip install "netcosim[browser]"``).
 """
 
@@ -24,19 +24,17 @@ QUIET = (
 
 
 def take(page: Path, folder: Path) -> list[Path]:
-    """Pictures of the page's answer, and of the job that is slowed most on the machine."""
+    """Pictures of the page's answer, and of its policies."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         sys.exit("no Chromium on the path")
-    shots = [folder / "answer.png", folder / "machine.png"]
+    shots = [folder / "answer.png", folder / "policies.png"]
     with sync_playwright() as running:
         program = running.chromium.launch(executable_path=browser, args=list(QUIET))
         shown = program.new_page(viewport={"width": WIDTH, "height": 900})
         shown.goto(page.resolve().as_uri())
         _shoot(shown, "h1", "#recommendation .recommendation", 8, shots[0])
-        shown.click(".views-measured tbody .views-link >> nth=0")
-        shown.wait_for_timeout(500)
-        _shoot(shown, ".views input[type=range]", ".views-machine", 28, shots[1])
+        _shoot(shown, "#policies .legend", "#policies figure", 8, shots[1])
         program.close()
     return shots
 
@@ -60,8 +58,7 @@ def draw(page: Path, out: Path) -> None:
     for shot in shots:
         both.paste(shot, (0, top))
         top += shot.height + GAP
-    # median cut, the default, makes yellow cables orange
-    both.quantize(256, method=Image.Quantize.FASTOCTREE).save(out, optimize=True)
+    both.quantize(256).save(out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import shutil
 import sqlite3
@@ -22,11 +21,10 @@ import pytest
 from selection import first_only
 from test_cluster_kills import RUN_WAYS, SWEEP, WAYS
 from test_experiments_sweep import digest, environment
-from test_study import CONFIG, squares
 
 from netcosim.cli import build_parser, command_names, main
 from netcosim.commands.sweep import slice_of
-from netcosim.config.load import config_from, load_sweep
+from netcosim.config.load import load_sweep
 from netcosim.executors import dask_client
 from netcosim.executors.executor import KILLED, compute, run_tasks
 from netcosim.executors.merge import merge
@@ -35,10 +33,8 @@ from netcosim.executors.slurm_jobs import SlurmOptions, slurm_options
 from netcosim.executors.workers import Workers
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
-from netcosim.runs.progress import ProgressReporter
 from netcosim.runs.store import Store
 from netcosim.runs.sweep import keyed, run_points, sliced
-from netcosim.runs.tasks import StoredTasks
 from netsim.errors import NetcosimError
 
 N = 24
@@ -190,28 +186,6 @@ def test_points_that_a_call_has_no_time_for_come_again() -> None:
 def test_workers_that_are_gone_end_the_sweep(tmp_path: Path) -> None:
     with Losing({14: 1}) as executor, pytest.raises(NetcosimError, match="workers are lost: LostE"):
         run_with(executor, lost=())
-
-
-# Tasks of a study by workers elsewhere
-
-
-def test_tasks_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
-    """Workers get all that a task needs, and no file."""
-
-    class Pickling(ThreadPoolExecutor):
-        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-            sent.append(pickle.dumps((fn, args)))
-            called, given = pickle.loads(sent[-1])
-            return super().submit(called, *given)
-
-    sent: list[bytes] = []
-    with Pickling(2) as executor, Store(tmp_path / "r.db", "write") as store:
-        tasks = StoredTasks(store, "run", Workers(2, executor))
-        trial = squares(2).trial(config_from(CONFIG), tasks, ProgressReporter())
-        assert trial.compute({"number": 2}) == {"squares": [{"number": 2, "square": 5}]}
-        assert store.task_names("run") == {"square of 2"}
-    [call] = sent
-    assert str(tmp_path).encode() not in call
 
 
 # The page

@@ -111,7 +111,7 @@ def test_a_content_has_the_table_of_the_model_that_is_chosen(tmp_path: Path) -> 
         "baseline": "reference",
         "runtime_reference": "isolated",
         "periods": 6,
-        "phases": 4,
+        "phases": 2,
         "message_scale": 1.0,
         "budget_s": 60.0,
     }

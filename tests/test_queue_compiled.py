@@ -183,7 +183,7 @@ def test_a_subclass_has_no_state_in_the_kernel_unless_it_says_so() -> None:
     class Other(Jigsaw):
         name = "other"
 
-    jobs = make_workload(*(np.ones((3, choice.LEAST_JOBS), dtype=int)))
+    jobs = make_workload(*(np.ones((3, choice.least_jobs(Jigsaw)), dtype=int)))
     for kind, why in ((Jigsaw, ""), (Other, "policy 'other' places by more than the number")):
         policy = kind(MACHINES["fattree-6"], np.random.default_rng(0))
         setup = QueueSetup(jobs, policy, rng=np.random.default_rng(0))

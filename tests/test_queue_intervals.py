@@ -412,7 +412,7 @@ def test_the_command_prints_the_intervals(
     )
     assert main(["run", "c.toml", "--resamples", "6"]) == 0
     out = capsys.readouterr().out
-    assert "mean wait 0 % (0; 6 sets of generated jobs)" in out
+    assert "Interval: 6 sets of generated jobs. Intervals at 95 %." in out
     assert main(["run", "c.toml", "--resamples", "0", "--out", "none"]) == 0
     assert "Waits have no interval" in capsys.readouterr().out
 

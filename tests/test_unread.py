@@ -250,7 +250,7 @@ NAMED = [
     ("as logged", "queue.measured.rounds = 3", 'queue.run_time_model = "measured"'),
     *(
         ("coupled at flow level", f"queue.coupled-packets.{key}", "coupled-packets")
-        for key in ('budget = "1 min"', "periods = 3", "phases = 2", "message_scale = 0.5")
+        for key in ('budget = "1 min"', "periods = 3", "phases = 4", "message_scale = 0.5")
     ),
     ("as logged", 'queue.fair-share.by = "account"', 'queue.order = "fair-share"'),
     ("as logged", "queue.multifactor.size_weight = 5", 'queue.order = "multifactor"'),

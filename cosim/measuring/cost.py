@@ -28,6 +28,8 @@ LONG_S = 60.0
 
 _KNOWN = 128
 _SAMPLED_PAIRS = 64
+_BEGUN = 0.5
+"""Of the iteration that a loop has begun when it ends, in the mean."""
 _SAMPLED_SNAPSHOTS = 50
 
 
@@ -128,6 +130,7 @@ def campaign_hops(study: Study, measure: Measure) -> float:
             times = np.full(len(running), often)
             if loops:
                 times *= _periods_of_longest(one / nodes[running], study.fraction[running])
+                times += _BEGUN * (times > 0)
             packets += float(times @ one) * measured / looked_at
     return (packets + sum(counts.known.values())) * mean_hops(network.routing)
 

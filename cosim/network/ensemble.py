@@ -221,6 +221,7 @@ class Ensemble:
                 return run
             until_s *= 2
         slow = self.jobs[int(np.argmin(run.iterations))]
+        Ensemble(self.network, [slow]).packets(stream=stream)  # says which ranks wait for ever
         raise NetcosimError(
             f"job {slow.job_id}: fewer than {least} iterations in {until_s / 2:.3g} s "
             "of a packet simulation"

@@ -57,6 +57,8 @@ class PlacedJob:
     sends_as : int, optional
         The job id whose task mapping, random partners and draws of routes it has; its own by
         default. Jobs of other ids that send the same start and compute at other times.
+    communicates_first : bool
+        Whether its first iteration has no computing.
 
     Examples
     --------

@@ -120,7 +120,7 @@ def sweep_answer(store: Store) -> tuple[Recommendation, list[Section]] | None:
     if compared is None:
         return None
     drawings = sweep_drawings(compared, {})
-    first = next(iter(drawings.values()))[:1]
+    first = next(iter(drawings.values()), [])[:1]
     table = Section("Policies", "", policies_table(compared))
     return recommend(compared, _mean_s(store.points())), [Section("", drawings=first), table]
 

@@ -159,7 +159,7 @@ def run(config: Config | Mapping[str, Any] | str | Path, *, progress: bool = Tru
     >>> result.tables["policies"][["policy", "communication_ratio"]].round(2)
        policy  communication_ratio
     0     rdn                 1.00
-    1  simple                 0.94
+    1  simple                 0.93
     >>> result.tables["policies"].attrs["units"]["mean_wait_s"]
     's'
     """

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from alloc.fattree import kernels_ta as ta
+import alloc.fattree.kernels_ta as ta
 from alloc.fattree.kernels_places import (
     Links,
     Marks,

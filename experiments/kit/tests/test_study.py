@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sqlite3
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +19,13 @@ from experiments.kit.results import read_tables, stored_keys
 from experiments.kit.study import Frames, Report, Request, Study, Trial, run_study
 from experiments.kit.study_config import StudyConfig
 from netcosim.config.load import config_from
+from netcosim.executors.workers import Workers
 from netcosim.report.page import Section
 from netcosim.report.recommendation import Recommendation
 from netcosim.runs.points import RESULTS_FILE, point_key
-from netcosim.runs.tasks import count_tasks
+from netcosim.runs.progress import ProgressReporter
+from netcosim.runs.store import Store
+from netcosim.runs.tasks import StoredTasks, count_tasks
 from queuesim.statistics import Interval, interval_cells, interval_columns
 
 COMPUTED: list[object] = []
@@ -135,3 +140,25 @@ def test_cells_of_an_interval_are_read_as_they_were_written() -> None:
     assert interval_cells(interval_columns("wait", Interval(2.0, 1.0, 4.0)), "wait") == (2, 1, 4)
     unknown = interval_columns("wait", Interval(2.0, np.nan, np.nan))
     assert interval_cells(unknown, "wait") == (2.0, None, None)
+
+
+# Tasks of a study by workers elsewhere
+
+
+def test_tasks_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
+    """Workers get all that a task needs, and no file."""
+
+    class Pickling(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            sent.append(pickle.dumps((fn, args)))
+            called, given = pickle.loads(sent[-1])
+            return super().submit(called, *given)
+
+    sent: list[bytes] = []
+    with Pickling(2) as executor, Store(tmp_path / "r.db", "write") as store:
+        tasks = StoredTasks(store, "run", Workers(2, executor))
+        trial = squares(2).trial(config_from(CONFIG), tasks, ProgressReporter())
+        assert trial.compute({"number": 2}) == {"squares": [{"number": 2, "square": 5}]}
+        assert store.task_names("run") == {"square of 2"}
+    [call] = sent
+    assert str(tmp_path).encode() not in call

@@ -14,8 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from queuesim.ordering.order_checks import with_checks
-from queuesim.ordering.orders import Order, bound
+from queuesim.ordering.orders import Order, bound, with_checks
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]

@@ -39,7 +39,7 @@ from queuesim.compiled.kernels_state import (
 )
 from queuesim.compiled.kernels_waiting import BLOCK, PAIR, Rows
 from queuesim.machine import Machine, kinds_of
-from queuesim.ordering.order_checks import with_checks
+from queuesim.ordering.orders import with_checks
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult
 from queuesim.runtime import FixedRunTimes

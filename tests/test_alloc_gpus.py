@@ -1,4 +1,4 @@
-"""Laws of placement on GPU clusters, on random histories; `full` runs 10,000 of each."""
+"""Laws of placement on GPU clusters, on random histories; `full` runs 2,000 of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netsim.topologies.gpu_cluster import GpuFabric, ScaleUp, gpu_cluster
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
-HISTORIES = [100, pytest.param(10_000, marks=pytest.mark.full)]
+HISTORIES = [100, pytest.param(2_000, marks=pytest.mark.full)]
 EVENTS = 12
 
 GPUS = gpu_cluster(16, gpus_per_node=2, fabric=GpuFabric(nodes_per_leaf=2, nodes_per_pod=8))

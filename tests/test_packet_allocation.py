@@ -117,7 +117,7 @@ def outcome(engine: str, case: object, **more: object) -> PacketResult | str:
 
 @pytest.mark.full
 @given(st.integers(0, 2**32), st.sampled_from(sorted(FAMILIES)))
-@examples(60)
+@examples(30)
 def test_both_engines_allocate_alike_on_any_number_of_threads(seed: int, family: str) -> None:
     rng = np.random.default_rng(seed)
     case = random_case(rng, family)

@@ -269,7 +269,7 @@ LATENCIES = st.sampled_from((40e-9, 1e-9, 13.7e-9))
 
 
 @pytest.mark.full
-@examples(500)
+@examples(300)
 @given(
     machine=st.fixed_dictionaries(
         {

@@ -104,8 +104,6 @@ def speedup_table(
     measured : mapping policy -> Measurements
     patterns : sequence of str
         Name of each communication, by index; a repeated name is measured as one.
-    rng : numpy.random.Generator
-        For the bootstrap.
     of_run_times : bool
         Whether times are those of whole runs, computing included.
     """

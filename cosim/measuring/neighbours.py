@@ -82,15 +82,8 @@ def neighbours(
 ) -> Neighbours:
     """Simulate each measured job of a side once more, in isolation.
 
-    Jobs of a policy that isolates have no neighbours, and are not sent.
-
-    Parameters
-    ----------
-    name : str
-        The side.
-    measured : Measurements
-        Of that side.
-    progress : callable (jobs done, jobs), optional
+    Jobs of a policy that isolates have no neighbours, and are not sent. ``progress`` is called with
+    the number of jobs done and of all jobs.
     """
     side, n_rows = study.sides[name], len(measured.job)
     alone_s, found_parts = measured.alone_s, list[tuple[LongArray, FloatArray]]()

@@ -277,15 +277,7 @@ def stretches(
     runner: TaskRunner,
     progress: Progress | None = None,
 ) -> dict[str, Measurements]:
-    """Send the snapshots of all sides' schedules through the packet engine.
-
-    Parameters
-    ----------
-    baselines : IsolatedBaselines
-        See `Stretching`.
-    runner : TaskRunner
-        Computes a few snapshots of one side at a time.
-    """
+    """Send the snapshots of all sides' schedules through the packet engine, a few at a time."""
     stretching = Stretching(study, baselines)
     seen = (
         index

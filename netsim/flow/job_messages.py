@@ -119,7 +119,7 @@ def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) ->
     steps, number = np.unique(local, return_inverse=True)
     spaced = _spaced(len(steps), MAX_STEPS)
     kept = np.flatnonzero(np.isin(number.ravel(), spaced))
-    short = np.searchsorted(spaced, number.ravel())  # right where kept
+    short = np.searchsorted(spaced, number.ravel())  # of the kept ones
     used_pairs, used = np.unique(pair.ravel()[kept], return_inverse=True)
     streams, who = np.unique(sends.stream[kept], return_inverse=True)
     traced = np.flatnonzero(np.isin(who.ravel(), _spaced(len(streams), MAX_RANKS)))

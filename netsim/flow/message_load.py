@@ -48,8 +48,6 @@ def message_load(
     ----------
     nodes : (n,) int32
         Node at each place of the job.
-    config : PacketConfig
-        Latency of routers.
     seed : int
         Of routings that draw.
     background_s : (n_links,) float64, optional

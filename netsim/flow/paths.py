@@ -110,14 +110,7 @@ class FlowPaths(NamedTuple):
 
 
 def path_latency_s(paths: FlowPaths, link_latency_s: ArrayLike) -> NDArray[np.float64]:
-    """Return the total link latency of each flow in seconds, (n_flows,) float64.
-
-    Parameters
-    ----------
-    paths : FlowPaths
-        Of a split flow each link counts by its part.
-    link_latency_s : (n_links,) float
-    """
+    """Return the total latency of each flow's links, (n_flows,); of split flows by their parts."""
     latency = np.asarray(link_latency_s, dtype=np.float64)[paths.links]
     if paths.weights is not None:
         latency = latency * paths.weights
@@ -259,8 +252,7 @@ class _Walks(NamedTuple):
         leaf = tables.port_router[self.src].astype(np.int64)
         n_open = tables.table_c[tables.table_a[leaf * int(tables.params[ROW]) + self.dst]]
         sent = np.where(n_open < pieces, pieces // n_open * n_open, pieces)
-        begin = np.empty((len(self.src), pieces), dtype=np.int64)
-        end = np.empty((len(self.src), pieces), dtype=np.int64)
+        begin, end = np.empty((2, len(self.src), pieces), dtype=np.int64)
         outs, at = [], 0
         leaf_digit, l2_digit = d_mod_k_ports(shape)
         for k in range(pieces):
@@ -277,8 +269,8 @@ class _Walks(NamedTuple):
         paths = self._merged(begin.ravel(), end.ravel(), np.concatenate(outs), pieces)
         if pieces == 1 or paths.weights is None:
             return paths
-        used = np.repeat(pieces / sent[:: self.parts], np.diff(paths.ptr))
-        return paths._replace(weights=paths.weights * used)
+        scale = np.repeat(pieces / sent[:: self.parts], np.diff(paths.ptr))
+        return paths._replace(weights=paths.weights * scale)
 
     def placed(self, pieces: int, seed: int, others_s: NDArray[np.float64]) -> FlowPaths:
         """Put down pieces in rounds, each where the routing sends it among all others.
@@ -343,8 +335,7 @@ class _Walks(NamedTuple):
         pieces: int = 1,
     ) -> FlowPaths:
         """Return the paths of flows between nodes from those of their pieces."""
-        n = pieces * self.parts
-        n_links = self.routing.topology.n_links
+        n, n_links = pieces * self.parts, self.routing.topology.n_links
         ptr, links, weights = kernels_paths.merge_pieces(begin, end, links, n, n_links)
         return FlowPaths(ptr, links, weights if n > 1 else None)
 

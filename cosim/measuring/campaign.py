@@ -104,8 +104,6 @@ def speedup_table(
     measured : mapping policy -> Measurements
     patterns : sequence of str
         Name of each communication, by index; a repeated name is measured as one.
-    rng : numpy.random.Generator
-        For the bootstrap.
     of_run_times : bool
         Whether times are those of whole runs, computing included.
     """
@@ -117,20 +115,14 @@ def speedup_table(
         fits = (side.n_nodes >= sizes[0]) & (side.n_nodes <= sizes[1])
         return np.asarray(fits & (pattern_of[side.share] == pattern))
 
-    def ratio_of(side: Measurements, pattern: str, sizes: tuple[int, int]) -> Ratio | None:
-        of_side, of_reference = (rows_of(one, pattern, sizes) for one in (side, reference))
-        return ratio_of_stretches(
-            side,
-            reference,
-            rng,
-            of_mine=of_side,
-            of_reference=of_reference,
-            confidence=confidence,
+    def ratio_of(
+        side: Measurements, pattern: str, sizes: tuple[int, int]
+    ) -> tuple[Ratio | None, bool]:
+        mine, other = (rows_of(one, pattern, sizes) for one in (side, reference))
+        ratio = ratio_of_stretches(
+            side, reference, rng, of_mine=mine, of_reference=other, confidence=confidence
         )
-
-    def several(side: Measurements, pattern: str, sizes: tuple[int, int]) -> bool:
-        both = (side, reference)
-        return in_several(*(one.snapshot[rows_of(one, pattern, sizes)] for one in both))
+        return ratio, in_several(side.snapshot[mine], reference.snapshot[other])
 
     rows: list[SpeedupRow] = []
     for policy, side in measured.items():
@@ -138,11 +130,12 @@ def speedup_table(
             by_sizes = {sizes: ratio_of(side, pattern, sizes) for sizes in size_classes}
             known = {
                 sizes: ratio
-                for sizes, ratio in by_sizes.items()
-                if ratio is not None and several(side, pattern, sizes)
+                for sizes, (ratio, several) in by_sizes.items()
+                if ratio is not None and several
             }
             if not known:
-                known = {ALL_SIZES: ratio_of(side, pattern, ALL_SIZES) or Ratio(*NOT_KNOWN, 0)}
+                ratio, _ = ratio_of(side, pattern, ALL_SIZES)
+                known = {ALL_SIZES: ratio or Ratio(*NOT_KNOWN, 0)}
             rows += [
                 SpeedupRow(pattern, *sizes, policy, ratio.ratio, ratio.low, ratio.high)
                 for sizes, ratio in known.items()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cosim.measuring.snapshot_loops import isolated_period
 from cosim.measuring.snapshots import Measurements, Study, format_snapshots
 from cosim.measuring.tasks import Columns, Progress, ReportProgress, TaskRunner, cut
-from cosim.network.ensemble import Ensemble
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from netsim.short_repr import short_repr
 
 if TYPE_CHECKING:
@@ -82,30 +82,19 @@ def neighbours(
 ) -> Neighbours:
     """Simulate each measured job of a side once more, in isolation.
 
-    Jobs of a policy that isolates have no neighbours, and are not sent.
-
-    Parameters
-    ----------
-    name : str
-        The side.
-    measured : Measurements
-        Of that side.
-    progress : callable (jobs done, jobs), optional
+    Jobs of a policy that isolates have no neighbours, and are not sent. ``progress`` is called with
+    the number of jobs done and of all jobs.
     """
-    side, network = study.sides[name], study.sides[name].network
-    alone_s = np.full(len(measured.job), np.nan)
-    if measured.alone_s is not None:
-        alone_s = measured.alone_s.copy()
-    elif side.isolates:
-        alone_s = measured.time_s.copy()
-    found_parts: list[tuple[LongArray, FloatArray]] = []
+    side, n_rows = study.sides[name], len(measured.job)
+    alone_s, found_parts = measured.alone_s, list[tuple[LongArray, FloatArray]]()
+    if alone_s is None:
+        alone_s = measured.time_s if side.isolates else np.full(n_rows, np.nan)
+    if side.isolates:
+        found_parts = [(np.empty(0, dtype=np.int64), np.empty(0))] * n_rows
     known: dict[int, tuple[float, LongArray, FloatArray]] = {}
-    topology = network.routing.topology
-    for number in np.unique(measured.snapshot).tolist():
+    bandwidth_Bps = side.network.routing.topology.link_bandwidth_Bps.astype(np.float64)
+    for number in () if side.isolates else np.unique(measured.snapshot).tolist():
         rows = np.flatnonzero(measured.snapshot == number)
-        if side.isolates:
-            found_parts += [(np.empty(0, dtype=np.int64), np.empty(0))] * len(rows)
-            continue
         here = study.at(number)
         network = side.network_at(float(study.instants_s(name)[number]))
         changes = side.routing_at is not None
@@ -116,30 +105,41 @@ def neighbours(
             index = int(measured.job[row])
             if index not in known:
                 job = here.sides[name].placed(index, study.communication(index))
-                if measured.compute_s is None:
-                    times = Ensemble(network, [job]).packets(stream=number)
-                    one_s, packets, seconds = float(times.time_s[0]), times.packets, 1.0
-                else:
+                if measured.compute_s is not None:
                     job = replace(job, compute_s=float(measured.compute_s[row]))
-                    one_s, run = isolated_period(network, job, number)
-                    packets, seconds = run.packets, one_s * float(run.iterations[0])
-                links = np.flatnonzero(packets.link_bytes[topology.first_router_link :])
-                links += topology.first_router_link
-                known[index] = one_s, links.astype(np.int64), packets.link_bytes[links] / seconds
+                known[index] = _isolated(network, job, measured.compute_s is not None, number)
             one_s, links, carried = known[index]
             sent.append((links, carried))
             if measured.alone_s is None:
                 alone_s[row] = one_s
             if progress is not None:
-                progress(row + 1, len(alone_s))
-        bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
-        found_parts += _largest(parts(_rows(sent, len(bandwidth)), bandwidth), measured.job[rows])
+                progress(row + 1, n_rows)
+        of_jobs = parts(_rows(sent, len(bandwidth_Bps)), bandwidth_Bps)
+        found_parts += _largest(of_jobs, measured.job[rows])
     return Neighbours(
         alone_s,
         np.cumsum([0, *(len(job) for job, _ in found_parts)]),
         np.concatenate([np.empty(0, dtype=np.int64), *(job for job, _ in found_parts)]),
         np.concatenate([np.empty(0), *(part for _, part in found_parts)]),
     )
+
+
+def _isolated(
+    network: SharedNetwork, job: PlacedJob, by_share: bool, number: int
+) -> tuple[float, LongArray, FloatArray]:
+    """Return a job's isolated time, its links between routers, and its bytes on each.
+
+    By share these are bytes per second.
+    """
+    if by_share:
+        time_s, run = isolated_period(network, job, number)
+        packets, seconds = run.packets, time_s * float(run.iterations[0])
+    else:
+        times = Ensemble(network, [job]).packets(stream=number)
+        time_s, packets, seconds = float(times.time_s[0]), times.packets, 1.0
+    first = network.routing.topology.first_router_link
+    links = np.flatnonzero(packets.link_bytes[first:]) + first
+    return time_s, links, packets.link_bytes[links] / seconds
 
 
 def neighbours_of(

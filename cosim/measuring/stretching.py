@@ -244,6 +244,32 @@ class Stretching:
             **packets,
         }
 
+    def measurements(self, name: str, found: Sequence[Columns]) -> Measurements:
+        """Return the columns of `timed` of all snapshots of a side as measurements."""
+        side, study = self.study.sides[name], self.study
+        snapshot, job, time_s = (
+            np.concatenate([columns[column] for columns in found])
+            for column in ("snapshot", "job", "time_s")
+        )
+        isolated_s = np.array([self.isolated_s(index) for index in job.tolist()]).reshape(-1, 2)
+        return Measurements(
+            policy=side.schedule.policy,
+            snapshot=snapshot,
+            job=job,
+            share=np.asarray(study.share, dtype=np.int64)[job],
+            n_nodes=side.schedule.workload.n_nodes[job].astype(np.int64),
+            time_s=time_s,
+            baseline_s=isolated_s[:, 1],
+            compute_s=isolated_s[:, 0] if study.by_share else None,
+            packets=tuple(
+                packets_from(columns, f"{number}.")
+                for columns in found
+                for number in np.unique(columns["snapshot"]).tolist()
+            ),
+            instant_s=study.instants_s(name),
+            exposed_s=_exposed(found),
+        )
+
 
 def stretches(
     study: Study,
@@ -251,15 +277,7 @@ def stretches(
     runner: TaskRunner,
     progress: Progress | None = None,
 ) -> dict[str, Measurements]:
-    """Send the snapshots of all sides' schedules through the packet engine.
-
-    Parameters
-    ----------
-    baselines : IsolatedBaselines
-        See `Stretching`.
-    runner : TaskRunner
-        Computes a few snapshots of one side at a time.
-    """
+    """Send the snapshots of all sides' schedules through the packet engine, a few at a time."""
     stretching = Stretching(study, baselines)
     seen = (
         index
@@ -274,41 +292,7 @@ def stretches(
         for piece in cut(study.numbers)
     }
     found = runner.each(stretching.timed, pieces, progress)
-    by_side: dict[str, list[Columns]] = {name: [] for name in study.sides}
-    for name, _, columns in found:
-        by_side[name].append(columns)
-    sizes = {
-        name: side.schedule.workload.n_nodes.astype(np.int64) for name, side in study.sides.items()
-    }
-    share = np.asarray(study.share, dtype=np.int64)
-    rows = {
-        name: [
-            np.concatenate([columns[column] for columns in mine])
-            for column in ("snapshot", "job", "time_s")
-        ]
-        for name, mine in by_side.items()
-    }
-    isolated_s = {
-        name: np.array([stretching.isolated_s(index) for index in job.tolist()])
-        for name, (_, job, _) in rows.items()
-    }
     return {
-        name: Measurements(
-            policy=study.sides[name].schedule.policy,
-            snapshot=snapshot,
-            job=job,
-            share=share[job],
-            n_nodes=sizes[name][job],
-            time_s=time_s,
-            baseline_s=isolated_s[name].reshape(-1, 2)[:, 1],
-            compute_s=isolated_s[name].reshape(-1, 2)[:, 0] if study.by_share else None,
-            packets=tuple(
-                packets_from(columns, f"{number}.")
-                for columns in by_side[name]
-                for number in np.unique(columns["snapshot"]).tolist()
-            ),
-            instant_s=study.instants_s(name),
-            exposed_s=_exposed(by_side[name]),
-        )
-        for name, (snapshot, job, time_s) in rows.items()
+        name: stretching.measurements(name, [columns for one, _, columns in found if one == name])
+        for name in study.sides
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,88 +77,109 @@ class JobMessages:
         return 3 * len(self.pair_src) + 3 * len(self.pair) + 4 * len(self.traced)
 
 
-def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) -> JobMessages:
-    """Return the pairs and the followed messages of a program.
+class _Sends(NamedTuple):
+    """Messages of an iteration that leave their nodes, by stream and step."""
 
-    Parameters
-    ----------
-    program : Program
-        One iteration.
-    ranks_per_node : int
-        Rank ``r`` sits on node ``r // ranks_per_node`` of the job.
-    config : PacketConfig
-        For the sizes of packets.
-    """
+    step: LongArray
+    stream: LongArray
+    src: LongArray
+    dst: LongArray
+    target: LongArray
+    """The step that the message counts toward."""
+    n_packets: FloatArray
+    n_bytes: FloatArray
+    trips: FloatArray
+
+
+def _sends(program: Program, ranks_per_node: int, config: PacketConfig) -> _Sends:
     step = np.repeat(np.arange(program.n_steps), np.diff(program.send_ptr))
     stream = np.repeat(np.arange(program.n_streams), np.diff(program.step_ptr))[step]
-    rank = program.stream_rank()[stream]
-    src, dst = rank // ranks_per_node, program.send_dst.astype(np.int64) // ranks_per_node
-    away = src != dst
-    step, stream, src, dst = step[away], stream[away], src[away], dst[away]
-    local = step - program.step_ptr[stream]
-    n_packets = np.ceil(program.send_bytes[away] / config.packet_bytes)
+    src = program.stream_rank()[stream] // ranks_per_node
+    dst = program.send_dst.astype(np.int64) // ranks_per_node
+    n_packets = np.ceil(program.send_bytes / config.packet_bytes)
+    n_bytes = program.send_bytes + n_packets * config.header_bytes
     limit = np.inf if config.eager_limit_bytes is None else config.eager_limit_bytes
     one_sided = program.nic_ends().any(axis=0)
-    trips = np.where((program.send_bytes > limit) & ~one_sided, 3.0, 1.0)[away]
-    n_bytes = program.send_bytes[away] + n_packets * config.header_bytes
+    trips = np.where((program.send_bytes > limit) & ~one_sided, 3.0, 1.0)
+    target = program.send_step.astype(np.int64)
+    columns: tuple[NDArray[Any], ...] = step, stream, src, dst, target, n_packets, n_bytes, trips
+    return _Sends(*(column[src != dst] for column in columns))
+
+
+def job_messages(program: Program, ranks_per_node: int, config: PacketConfig) -> JobMessages:
+    """Return the pairs and the followed messages of a program, which is one iteration.
+
+    Rank ``r`` sits on node ``r // ranks_per_node`` of the job.
+    """
+    sends = _sends(program, ranks_per_node, config)
     n_nodes = max(1, program.n_ranks // ranks_per_node)
-    pairs, pair = np.unique(src * n_nodes + dst, return_inverse=True)
+    pairs, pair = np.unique(sends.src * n_nodes + sends.dst, return_inverse=True)
+    pair_bytes = np.bincount(pair.ravel(), weights=sends.n_bytes, minlength=len(pairs))
+    local = sends.step - program.step_ptr[sends.stream]
     steps, number = np.unique(local, return_inverse=True)
     spaced = _spaced(len(steps), MAX_STEPS)
-    place = np.full(len(steps), -1, dtype=np.int64)
-    place[spaced] = np.arange(len(spaced))
-    short = place[number.ravel()]
-    kept = np.flatnonzero(short >= 0)
+    kept = np.flatnonzero(np.isin(number.ravel(), spaced))
+    short = np.searchsorted(spaced, number.ravel())  # of the kept ones
     used_pairs, used = np.unique(pair.ravel()[kept], return_inverse=True)
-    streams, who = np.unique(stream[kept], return_inverse=True)
-    followed = _spaced(len(streams), MAX_RANKS)
-    traced = np.flatnonzero(np.isin(who.ravel(), followed))
-    traced = traced[np.lexsort((traced, short[kept[traced]], stream[kept[traced]]))]
+    streams, who = np.unique(sends.stream[kept], return_inverse=True)
+    traced = np.flatnonzero(np.isin(who.ravel(), _spaced(len(streams), MAX_RANKS)))
+    traced = traced[np.lexsort((traced, short[kept[traced]], sends.stream[kept[traced]]))]
     of = kept[traced]
-    new_rank = np.diff(stream[of], prepend=-1) != 0
+    new_rank = np.diff(sends.stream[of], prepend=-1) != 0
     new_step = new_rank | (np.diff(short[of], prepend=-1) != 0)
     rank_ptr = np.append(np.flatnonzero(new_rank[new_step]), np.count_nonzero(new_step))
     local_step = short[of][new_step]
-    # the first followed step after the one that a message counts toward, of the stream nearest to
-    # the receiver's
-    target = program.send_step.astype(np.int64)[away][of]
-    to = np.searchsorted(program.step_ptr, target, "right") - 1
-    at = np.minimum(np.searchsorted(streams, to), max(0, len(streams) - 1))
-    sends = streams[at] == to if len(streams) else np.zeros(0, dtype=np.bool_)
-    near = np.rint(at * (len(followed) - 1) / max(1, len(streams) - 1)).astype(np.int64)
-    later = np.searchsorted(steps[spaced], target - program.step_ptr[to], "right")
-    key = np.repeat(np.arange(len(followed)), np.diff(rank_ptr)) * (MAX_STEPS + 1) + local_step
-    waiter = np.searchsorted(key, near * (MAX_STEPS + 1) + later)
-    waiter = np.where(waiter < rank_ptr[near + 1], waiter, len(key) + near)
-    waiter = np.where(sends, waiter, len(key) + len(followed))
-    sender = np.cumsum(new_step) - 1
-    _, chain = np.unique(stream[of] * len(used_pairs) + used.ravel()[traced], return_inverse=True)
+    waiter = _waiters(program, sends.target[of], streams, steps[spaced], rank_ptr, local_step)
+    chains = sends.stream[of] * len(used_pairs) + used.ravel()[traced]
+    n_packets = sends.n_packets
     most = max(1, config.buffer_bytes // config.packet_bytes)
     return JobMessages(
         pair_src=pairs // n_nodes,
         pair_dst=pairs % n_nodes,
-        pair_bytes=np.asarray(
-            np.bincount(pair.ravel(), weights=n_bytes, minlength=len(pairs)), dtype=np.float64
-        ),
+        pair_bytes=np.asarray(pair_bytes, dtype=np.float64),
         used_pairs=used_pairs,
         pair=used.ravel(),
         step=short[kept],
-        n_bytes=n_bytes[kept],
+        n_bytes=sends.n_bytes[kept],
         traced=traced,
         rank_ptr=rank_ptr,
         step_ptr=np.append(np.flatnonzero(new_step), len(of)),
-        order=_by_need(rank_ptr, sender, waiter),
+        order=_by_need(rank_ptr, np.cumsum(new_step) - 1, waiter),
         waiter=waiter,
-        chain=chain.ravel(),
-        compute_s=program.compute_s[step[of][new_step]],
+        chain=np.unique(chains, return_inverse=True)[1].ravel(),
+        compute_s=program.compute_s[sends.step[of][new_step]],
         n_packets=n_packets[of],
-        trips=trips[of],
+        trips=sends.trips[of],
         scale=len(steps) / max(1, min(MAX_STEPS, len(steps))),
-        packet_bytes=float(n_bytes.sum() / max(1.0, n_packets.sum())),
+        packet_bytes=float(sends.n_bytes.sum() / max(1.0, n_packets.sum())),
         train=float(np.clip(n_packets.sum() / max(1, len(n_packets)), 1, most)),
         buffer=float(most),
         computing_s=float(program.compute_s.sum()) / program.n_ranks,
     )
+
+
+def _waiters(
+    program: Program,
+    target: LongArray,
+    streams: LongArray,
+    steps: LongArray,
+    rank_ptr: LongArray,
+    local_step: LongArray,
+) -> LongArray:
+    """Return the followed step that waits for each traced message, as `JobMessages` has it.
+
+    The first followed step after the message's ``target``, of the stream nearest to the receiver's.
+    """
+    n_followed, n_steps = len(rank_ptr) - 1, len(local_step)
+    to = np.searchsorted(program.step_ptr, target, "right") - 1
+    at = np.minimum(np.searchsorted(streams, to), max(0, len(streams) - 1))
+    sends = streams[at] == to if len(streams) else np.zeros(0, dtype=np.bool_)
+    near = np.rint(at * (n_followed - 1) / max(1, len(streams) - 1)).astype(np.int64)
+    later = np.searchsorted(steps, target - program.step_ptr[to], "right")
+    key = np.repeat(np.arange(n_followed), np.diff(rank_ptr)) * (MAX_STEPS + 1) + local_step
+    waiter = np.searchsorted(key, near * (MAX_STEPS + 1) + later)
+    waiter = np.where(waiter < rank_ptr[near + 1], waiter, n_steps + near)
+    return np.where(sends, waiter, n_steps + n_followed)
 
 
 def _by_need(rank_ptr: LongArray, sender: LongArray, waiter: LongArray) -> LongArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from netsim.errors import NetcosimError
 from netsim.flow import kernels_message_load as kernels
 from netsim.flow.job_messages import JobMessages
 from netsim.flow.job_routes import JobRoutes
-from netsim.flow.kernels_message_times import HEAD
+from netsim.flow.paths import FlowPaths
 from netsim.packet.model import PacketConfig
 
 FloatArray = NDArray[np.float64]
@@ -48,31 +48,51 @@ def message_load(
     ----------
     nodes : (n,) int32
         Node at each place of the job.
-    config : PacketConfig
-        Latency of routers.
     seed : int
         Of routings that draw.
     background_s : (n_links,) float64, optional
         How long others keep each link busy in an iteration, for routings that look at it.
     """
-    topology = routes.routing.topology
-    rails = topology.rails
+    topology, machine = routes.routing.topology, routes.machine
     if topology.n_rails > 1 and config.rail_policy != "striped":
         raise NetcosimError(
             f"rail_policy = {config.rail_policy!r} on {topology.n_rails} ports a node needs "
             "packets only; at flow level messages are 'striped'"
         )
-    bandwidth, machine = routes.bandwidth_Bps, routes.machine
     where = nodes.astype(np.int64)
+    ends = where[job.pair_src], where[job.pair_dst]
     links, link_bytes, paths = routes.of(
-        where[job.pair_src],
-        where[job.pair_dst],
-        job.pair_bytes,
-        job.used_pairs,
-        seed=seed,
-        background_s=background_s,
+        *ends, job.pair_bytes, job.used_pairs, seed=seed, background_s=background_s
     )
-    sent = kernels.Sent(
+    # a column for each link that the job uses: between routers, then out of nodes, then into them
+    shape = int(job.step.max(initial=-1)) + 1, len(links) + 2 * topology.rails * len(where)
+    length = np.diff(paths.ptr)[job.pair]
+    n_messages, n_entries = len(job.traced), int(length[job.traced].sum())
+    ints, int_rows = _room(_head(job, n_entries), n_messages + 1 + n_entries, np.int32)
+    numbers = job.scale, routes.most_slow, job.train, job.buffer, machine.felt
+    floats, float_rows = _room(
+        np.append(numbers, job.compute_s), 2 * n_messages + 3 * n_entries, np.float64
+    )
+    inputs = np.empty(len(links))
+    kernels.lay_out(
+        machine,
+        _sent(job, where, paths),
+        kernels.Traced(job.traced, job.trips),
+        links,
+        config.router_latency_s,
+        _steps(shape, int((length * (length + 1)).sum())),
+        inputs,
+        int_rows,
+        float_rows,
+    )
+    bandwidth_Bps = routes.bandwidth_Bps[links]
+    packet_s = np.where(routes.waits[links], job.packet_bytes / bandwidth_Bps, 0.0)
+    return MessageLoad(links, link_bytes / bandwidth_Bps, inputs, packet_s, ints, floats)
+
+
+def _sent(job: JobMessages, where: NDArray[np.int64], paths: FlowPaths) -> kernels.Sent:
+    """Return the messages of the followed steps for the kernels."""
+    return kernels.Sent(
         nodes=where,
         src=job.pair_src[job.used_pairs],
         dst=job.pair_dst[job.used_pairs],
@@ -83,40 +103,20 @@ def message_load(
         links=paths.links,
         weights=np.empty(0) if paths.weights is None else paths.weights,
     )
-    # a column for each link that the job uses: between routers, then out of nodes, then into them
-    shape = int(job.step.max(initial=-1)) + 1, len(links) + 2 * rails * len(where)
-    length = np.diff(paths.ptr)[job.pair]
-    n_messages, n_entries = len(job.traced), int(length[job.traced].sum())
-    head = _head(job, n_entries)
-    ints = np.empty(len(head) + n_messages + 1 + n_entries, dtype=np.int32)
-    ints[: len(head)] = head
-    n_steps = len(job.order)
-    floats = np.empty(HEAD + n_steps + 2 * n_messages + 3 * n_entries)
-    floats[:HEAD] = job.scale, routes.most_slow, job.train, job.buffer, machine.felt
-    floats[HEAD : HEAD + n_steps] = job.compute_s
-    inputs = np.empty(len(links))
-    kernels.lay_out(
-        machine,
-        sent,
-        kernels.Traced(job.traced, job.trips),
-        links,
-        config.router_latency_s,
-        _steps(shape, int((length * (length + 1)).sum())),
-        inputs,
-        ints[len(head) :],
-        floats[HEAD + n_steps :],
-    )
-    packet_s = np.where(routes.waits[links], job.packet_bytes / bandwidth[links], 0.0)
-    return MessageLoad(links, link_bytes / bandwidth[links], inputs, packet_s, ints, floats)
+
+
+def _room(head: NDArray[Any], n_more: int, kind: type) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return an array that begins with ``head``, and its part after that."""
+    entire = np.empty(len(head) + n_more, dtype=kind)
+    entire[: len(head)] = head
+    return entire, entire[len(head) :]
 
 
 def _head(job: JobMessages, n_entries: int) -> NDArray[np.int64]:
     """Return the header of a load's integers."""
-    n_ranks, n_steps = len(job.rank_ptr) - 1, len(job.order)
-    counts = np.array([n_ranks, n_steps, len(job.traced), n_entries])
-    single = job.n_packets <= 1
+    counts = np.array([len(job.rank_ptr) - 1, len(job.order), len(job.traced), n_entries])
     pointers = job.rank_ptr, job.step_ptr, job.order
-    return np.concatenate([counts, *pointers, job.waiter, job.chain, single])
+    return np.concatenate([counts, *pointers, job.waiter, job.chain, job.n_packets <= 1])
 
 
 def _steps(shape: tuple[int, int], most: int) -> kernels.Steps:

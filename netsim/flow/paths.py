@@ -28,6 +28,8 @@ from netsim.routing.kernels_fattree import D_MOD_K, ROW
 from netsim.routing.kernels_tables import LEAST_LOADED
 from netsim.routing.kernels_torus import MINIMAL_ADAPTIVE
 from netsim.routing.pinned import port_flows
+from netsim.routing.tables import RouteTables
+from netsim.topology import Topology
 
 PIECES = 8
 """Number of pieces into which a flow with several paths is split."""
@@ -108,14 +110,7 @@ class FlowPaths(NamedTuple):
 
 
 def path_latency_s(paths: FlowPaths, link_latency_s: ArrayLike) -> NDArray[np.float64]:
-    """Return the total link latency of each flow in seconds, (n_flows,) float64.
-
-    Parameters
-    ----------
-    paths : FlowPaths
-        Of a split flow each link counts by its part.
-    link_latency_s : (n_links,) float
-    """
+    """Return the total latency of each flow's links, (n_flows,); of split flows by their parts."""
     latency = np.asarray(link_latency_s, dtype=np.float64)[paths.links]
     if paths.weights is not None:
         latency = latency * paths.weights
@@ -151,15 +146,7 @@ def flow_paths(
     """Return the paths of flows under a routing, by walking its own kernel.
 
     A static routing gives one path a flow. Under a routing with draws or loads a flow is cut into
-    equal pieces, put down in rounds: each piece goes where the routing sends it when the other
-    pieces wait on the links. What a link can carry while the flow's own node is busy makes no queue
-    and counts as no load for UGAL, which weighs its minimal against its Valiant path at the queues
-    that the flows themselves make. Between paths of equal length ("minimal-adaptive",
-    "adaptive-shortest-path") any load counts: packets take the link that is free just now. A second
-    sweep removes and reroutes every piece. "ugal-l", "par" and "adaptive-local" are walked
-    as "ugal-g": the back-pressure that brings the load of a far link to the source router does not
-    exist in flows, nor do credits. On a fat-tree where packets choose among up ports the pieces of
-    a flow are spread over them evenly, independent of the others.
+    equal pieces: see "Paths" in docs/flow-model.md.
 
     Parameters
     ----------
@@ -167,97 +154,40 @@ def flow_paths(
     message_bytes : (n_flows,) or scalar
         For the loads that the pieces see; of no matter to a static routing.
     pieces : int, optional
-        Of routings with draws or loads; by default 8, on a fat-tree the up ports of a
-        leaf (w2 * w3 pieces use each path once). A static routing ignores it; under "ecmp" there
-        is a piece a queue pair, with the path of its packets for the same seed.
+        By default 8, on a fat-tree the up ports of a leaf (w2 * w3 pieces use each path once).
+        A static routing ignores it; under "ecmp" there is a piece a queue pair, with the path of
+        its packets for the same seed.
     seed : int
         Of the routing's draws.
     background_s : (n_links,) float, optional
-        How long others keep each link busy while the flows send: loads that the pieces see
-        beside their own. Of no matter to routings that look at no loads, and on fat-trees; "pinned"
-        flows avoid them.
+        How long others keep each link busy while the flows send, for routings that look at loads,
+        except on fat-trees; "pinned" flows avoid them.
     rail : (n_flows,) or scalar int, optional
-        The rail of each flow where nodes have several ports; by default a flow is spread evenly
-        over all.
+        Of each flow, where nodes have several ports; by default a flow is spread evenly over all.
     view : WalkView, optional
-        Of `walk_view` for this routing, cached between calls, useful for few flows on a large
-        network.
-
-    Returns
-    -------
-    FlowPaths
-        ``weights`` is None for a static routing or one piece, on one rail.
+        Of `walk_view` for this routing, cached between calls with few flows on a large network.
     """
-    topology = routing.topology
-    n_nodes, n_links = topology.n_nodes, topology.n_links
-    src = np.array(src_nodes, dtype=np.int64, ndmin=1)
-    dst = np.array(dst_nodes, dtype=np.int64, ndmin=1)
-    if len(src) != len(dst):
-        raise NetcosimError(f"{len(src)} source but {len(dst)} destination nodes")
-    for nodes in (src, dst):
-        if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
-            raise NetcosimError(f"a flow's node is outside 0..{n_nodes - 1} of {topology.name}")
+    topology, several = routing.topology, not is_single_path(routing)
+    src, dst = _checked_nodes(topology, src_nodes, dst_nodes)
     amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
     parts, src, dst, amount = port_flows(topology, src, dst, amount, rail)
-    several = not is_single_path(routing)
-    spread = spreads_up(routing)
     if routing.queue_pairs:
         pieces = routing.queue_pairs
     elif pieces is None:
-        pieces = (topology.shape.w2 if spread else PIECES) if several else 1
+        pieces = (topology.shape.w2 if spreads_up(routing) else PIECES) if several else 1
     if pieces < 1:
         raise NetcosimError(f"pieces = {pieces}; it must be at least 1")
     need_memory(
         f"flows: paths of {len(src):,} flows on {topology.name} in {pieces} pieces each",
         paths_bytes(len(src), pieces, several),
     )
-    others_s = np.zeros(n_links)
-    if background_s is not None:
-        others_s = np.asarray(background_s, np.float64)
-        if others_s.shape != (n_links,) or not np.all(np.isfinite(others_s) & (others_s >= 0)):
-            raise NetcosimError(
-                f"background_s: one time >= 0 for each of the {n_links} links is needed"
-            )
-    pinned = routing if routing.pin is None else routing.pin(src, dst, amount, others_s)
-    tables = pinned.tables
-    tables = tables._replace(code=_WALKED_AS.get(tables.code, tables.code))
-    view = walk_view(routing) if view is None else view
-    limit = 4 * topology.n_routers + 8
+    others_s = _checked_background(background_s, topology.n_links)
+    if routing.pin is not None:
+        routing = routing.pin(src, dst, amount, others_s)
+    walks = _Walks(routing, walk_view(routing) if view is None else view, parts, src, dst, amount)
     if not several:
-        walk_once = topology.n_routers * topology.n_ports <= min(_SHARED_WALKS, 4 * len(src) + 4096)
-        ptr, links, lost = kernels_paths.fixed_paths(tables, src, dst, view, limit, walk_once)
-        _arrived(routing, src, dst, lost)
-        if parts == 1:
-            return FlowPaths(ptr, links)
-        return FlowPaths(*kernels_paths.merge_pieces(ptr[:-1], ptr[1:], links, parts, n_links))
-    if spread:
-        return _spread_up(routing, src, dst, pieces, parts, view, limit)
-    ticks, calm = np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int64)
-    busy = np.zeros(n_links, dtype=np.int64)
-    if routing.adaptive:
-        bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
-        # picoseconds, unless the sum over all flows, times a hop count, would overflow
-        scale = min(PS_PER_S, 2.0**56 / max(1.0, _seconds(amount, bandwidth, others_s)))
-        ticks = amount * (scale / pieces)
-        busy = (others_s * scale).astype(np.int64)
-        calm = np.zeros(len(src), dtype=np.int64)
-        if not _paths_are_equal(routing):
-            calm = _node_ticks(src, dst, amount * scale, bandwidth[: topology.first_router_link])
-    begin, stop, out, lost = kernels_paths.place(
-        tables,
-        src,
-        dst,
-        seed,
-        pieces,
-        _SWEEPS if routing.adaptive else 1,
-        limit,
-        ticks,
-        calm,
-        view._replace(busy=busy),
-    )
-    _arrived(routing, src, dst, lost)
-    ptr, links, weights = kernels_paths.merge_pieces(begin, stop, out, pieces * parts, n_links)
-    return FlowPaths(ptr, links, weights if pieces * parts > 1 else None)
+        return walks.single()
+    return walks.spread_up(pieces) if spreads_up(routing) else walks.placed(pieces, seed, others_s)
 
 
 def paths_bytes(n_flows: int, pieces: int, several: bool) -> int:
@@ -272,69 +202,148 @@ def paths_bytes(n_flows: int, pieces: int, several: bool) -> int:
 _FLOW_BYTES, _PIECE_BYTES = 90, 110
 
 
-def _seconds(
-    amount: NDArray[np.float64], bandwidth: NDArray[np.float64], others_s: NDArray[np.float64]
-) -> float:
-    """Return the longest that a link could be busy: all flows over the slowest, and the others."""
-    return float(amount.sum() / bandwidth.min() + others_s.max(initial=0.0))
+def _checked_nodes(
+    topology: Topology, src_nodes: ArrayLike, dst_nodes: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    src, dst = (np.array(nodes, dtype=np.int64, ndmin=1) for nodes in (src_nodes, dst_nodes))
+    if len(src) != len(dst):
+        raise NetcosimError(f"{len(src)} source but {len(dst)} destination nodes")
+    last = topology.n_nodes - 1
+    if len(src) and not 0 <= min(src.min(), dst.min()) <= max(src.max(), dst.max()) <= last:
+        raise NetcosimError(f"a flow's node is outside 0..{last} of {topology.name}")
+    return src, dst
 
 
-def _node_ticks(
-    src: NDArray[np.int64],
-    dst: NDArray[np.int64],
-    amount: NDArray[np.float64],
-    bandwidth: NDArray[np.float64],
-) -> NDArray[np.int64]:
-    """Return the ticks for which the busier of a flow's node links is busy, (n_flows,) int64."""
-    n_ports = len(bandwidth) // 2
-    load = np.zeros(2 * n_ports, dtype=np.float64)
-    away = src != dst
-    np.add.at(load, src[away], amount[away])
-    np.add.at(load, n_ports + dst[away], amount[away])
-    load /= bandwidth
-    return np.maximum(load[src], load[n_ports + dst]).astype(np.int64)
-
-
-def _spread_up(
-    routing: Routing,
-    src: NDArray[np.int64],
-    dst: NDArray[np.int64],
-    pieces: int,
-    parts: int,
-    view: kernels_paths.WalkView,
-    limit: int,
-) -> FlowPaths:
-    """Route piece k of every flow by D-mod-k with all open up ports shifted by k.
-
-    As many pieces are sent as use all open ports of the leaf equally often.
-    """
-    shape, tables, n_links = routing.topology.shape, routing.tables, routing.topology.n_links
-    walk_once = routing.topology.n_routers * len(tables.port_router) <= 4 * len(src) + 4096
-    row = int(tables.params[ROW])
-    n_open = tables.table_c[tables.table_a[tables.port_router[src].astype(np.int64) * row + dst]]
-    sent = np.where(n_open < pieces, pieces // n_open * n_open, pieces)
-    begin = np.empty((len(src), pieces), dtype=np.int64)
-    end = np.empty((len(src), pieces), dtype=np.int64)
-    outs, at = [], 0
-    leaf_digit, l2_digit = d_mod_k_ports(shape)
-    for k in range(pieces):
-        turned = tables._replace(
-            code=D_MOD_K,
-            table_a=_port_of(tables.table_c, tables.table_a, leaf_digit + k),
-            table_b=_port_of(tables.table_c, tables.table_b, l2_digit + k + k // shape.w2),
+def _checked_background(background_s: ArrayLike | None, n_links: int) -> NDArray[np.float64]:
+    others_s = np.asarray(np.zeros(n_links) if background_s is None else background_s, np.float64)
+    if others_s.shape != (n_links,) or not np.all(np.isfinite(others_s) & (others_s >= 0)):
+        raise NetcosimError(
+            f"background_s: one time >= 0 for each of the {n_links} links is needed"
         )
-        ptr, links, lost = kernels_paths.fixed_paths(turned, src, dst, view, limit, walk_once)
-        _arrived(routing, src, dst, lost)
-        begin[:, k], end[:, k] = ptr[:-1] + at, ptr[1:] + at
-        end[k >= sent, k] = begin[k >= sent, k]
-        outs.append(links)
-        at += len(links)
-    ptr, links, weights = kernels_paths.merge_pieces(
-        begin.ravel(), end.ravel(), np.concatenate(outs), pieces * parts, n_links
-    )
-    if pieces > 1:
-        weights *= np.repeat(pieces / sent[::parts], np.diff(ptr))
-    return FlowPaths(ptr, links, weights if pieces * parts > 1 else None)
+    return others_s
+
+
+class _Walks(NamedTuple):
+    """Flows between ports to walk: a flow between nodes is ``parts`` of them, one after another."""
+
+    routing: Routing
+    view: kernels_paths.WalkView
+    parts: int
+    src: NDArray[np.int64]
+    dst: NDArray[np.int64]
+    amount: NDArray[np.float64]
+
+    @property
+    def limit(self) -> int:
+        """Most links of a walk."""
+        return 4 * self.routing.topology.n_routers + 8
+
+    def single(self) -> FlowPaths:
+        """Return the one path of each flow under a static routing."""
+        ptr, links = self._fixed(self.routing.tables)
+        return FlowPaths(ptr, links) if self.parts == 1 else self._merged(ptr[:-1], ptr[1:], links)
+
+    def spread_up(self, pieces: int) -> FlowPaths:
+        """Route piece k of every flow by D-mod-k with all open up ports shifted by k.
+
+        As many pieces are sent as use all open ports of the leaf equally often.
+        """
+        shape, tables = self.routing.topology.shape, self.routing.tables
+        leaf = tables.port_router[self.src].astype(np.int64)
+        n_open = tables.table_c[tables.table_a[leaf * int(tables.params[ROW]) + self.dst]]
+        sent = np.where(n_open < pieces, pieces // n_open * n_open, pieces)
+        begin, end = np.empty((2, len(self.src), pieces), dtype=np.int64)
+        outs, at = [], 0
+        leaf_digit, l2_digit = d_mod_k_ports(shape)
+        for k in range(pieces):
+            turned = tables._replace(
+                code=D_MOD_K,
+                table_a=_port_of(tables.table_c, tables.table_a, leaf_digit + k),
+                table_b=_port_of(tables.table_c, tables.table_b, l2_digit + k + k // shape.w2),
+            )
+            ptr, links = self._fixed(turned)
+            begin[:, k], end[:, k] = ptr[:-1] + at, ptr[1:] + at
+            end[k >= sent, k] = begin[k >= sent, k]
+            outs.append(links)
+            at += len(links)
+        paths = self._merged(begin.ravel(), end.ravel(), np.concatenate(outs), pieces)
+        if pieces == 1 or paths.weights is None:
+            return paths
+        scale = np.repeat(pieces / sent[:: self.parts], np.diff(paths.ptr))
+        return paths._replace(weights=paths.weights * scale)
+
+    def placed(self, pieces: int, seed: int, others_s: NDArray[np.float64]) -> FlowPaths:
+        """Put down pieces in rounds, each where the routing sends it among all others.
+
+        What a link can carry while the flow's own node is busy makes no queue and counts as no load
+        for UGAL, which weighs its minimal against its Valiant path at the queues that the flows
+        themselves make. A second sweep removes and reroutes every piece.
+        """
+        tables, topology = self.routing.tables, self.routing.topology
+        ticks, calm = np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int64)
+        busy = np.zeros(topology.n_links, dtype=np.int64)
+        if self.routing.adaptive:
+            bandwidth = topology.link_bandwidth_Bps.astype(np.float64)
+            # picoseconds, unless the sum over all flows, times a hop count, would overflow
+            longest_s = float(self.amount.sum() / bandwidth.min() + others_s.max(initial=0.0))
+            scale = min(PS_PER_S, 2.0**56 / max(1.0, longest_s))
+            ticks = self.amount * (scale / pieces)
+            busy = (others_s * scale).astype(np.int64)
+            calm = np.zeros(len(self.src), dtype=np.int64)
+            if not _paths_are_equal(self.routing):
+                calm = self._node_ticks(scale, bandwidth[: topology.first_router_link])
+        begin, end, links, lost = kernels_paths.place(
+            tables._replace(code=_WALKED_AS.get(tables.code, tables.code)),
+            self.src,
+            self.dst,
+            seed,
+            pieces,
+            _SWEEPS if self.routing.adaptive else 1,
+            self.limit,
+            ticks,
+            calm,
+            self.view._replace(busy=busy),
+        )
+        self._check_arrived(lost)
+        return self._merged(begin, end, links, pieces)
+
+    def _fixed(self, tables: RouteTables) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return (ptr, links) of one path a flow; many flows share walks that are cached."""
+        n_walks = self.routing.topology.n_routers * self.routing.topology.n_ports
+        walk_once = n_walks <= min(_SHARED_WALKS, 4 * len(self.src) + 4096)
+        ptr, links, lost = kernels_paths.fixed_paths(
+            tables, self.src, self.dst, self.view, self.limit, walk_once
+        )
+        self._check_arrived(lost)
+        return ptr, links
+
+    def _node_ticks(self, scale: float, bandwidth: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the ticks for which the busier of a flow's node links is busy."""
+        n_ports = len(bandwidth) // 2
+        load = np.zeros(2 * n_ports, dtype=np.float64)
+        away = self.src != self.dst
+        np.add.at(load, self.src[away], self.amount[away] * scale)
+        np.add.at(load, n_ports + self.dst[away], self.amount[away] * scale)
+        load /= bandwidth
+        return np.maximum(load[self.src], load[n_ports + self.dst]).astype(np.int64)
+
+    def _merged(
+        self,
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+        links: NDArray[np.int32],
+        pieces: int = 1,
+    ) -> FlowPaths:
+        """Return the paths of flows between nodes from those of their pieces."""
+        n, n_links = pieces * self.parts, self.routing.topology.n_links
+        ptr, links, weights = kernels_paths.merge_pieces(begin, end, links, n, n_links)
+        return FlowPaths(ptr, links, weights if n > 1 else None)
+
+    def _check_arrived(self, lost: int) -> None:
+        if lost >= 0:
+            name, rails = self.routing.name, self.routing.topology.rails
+            src, dst = self.src[lost] // rails, self.dst[lost] // rails
+            raise NetcosimError(f"routing {name!r} does not get from node {src} to {dst}")
 
 
 def _port_of(
@@ -343,11 +352,3 @@ def _port_of(
     """Return the port in each node's list by its digit, modulo the length of the list."""
     digits = np.tile(digit, len(where) // len(digit))
     return lists[where + 1 + digits % lists[where]]
-
-
-def _arrived(routing: Routing, src: NDArray[np.int64], dst: NDArray[np.int64], lost: int) -> None:
-    if lost >= 0:
-        ends = src[lost] // routing.topology.rails, dst[lost] // routing.topology.rails
-        raise NetcosimError(
-            f"routing {routing.name!r} does not get from node {ends[0]} to {ends[1]}"
-        )

@@ -19,7 +19,7 @@ import simpy
 from experiments.validation.reference.crossbar import InputQueuedNetwork
 from experiments.validation.reference.messages import Messages, Part
 from experiments.validation.reference.network import Clock, Network, Order
-from netsim.packet.checks import check_channels, check_priorities, check_run
+from netsim.packet.checks import check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
 from netsim.packet.jitter import RECEIVES, SENDS, draw_numbers, jitter_ps
 from netsim.packet.model import MAX_DURATION_PS, PacketConfig, PacketResult, to_ps
@@ -316,9 +316,7 @@ def simulate_reference(
     """
     seed = int(rng.integers(0, 2**63))
     topology = routing.topology
-    check_run(topology, traffic, until_s)
-    check_priorities(routing, traffic, config)
-    check_channels(routing, config)
+    check_run(routing, traffic, config, until_s)
     routing = pinned_for(routing, traffic)
     clock = Clock(initial_time=0)
     program = traffic.program

@@ -246,11 +246,10 @@ def build_arrays(
         fresh=messages.copy() if sc.loops or sc.resumes else aligned_zeros(1, t.MESSAGE),
         sent=np.zeros(len(messages) if sc.resumes else 1, dtype=np.int32),
         control_tail=np.full(n_queues if sc.resumes else 1, -1, dtype=np.int64),
-        ports=make_table(2 * n_ports if sc.both_ways else 1, t.PORT, **_NOTHING_SENT),
+        ports=make_table(
+            2 * n_ports if sc.both_ways else 1, t.PORT, began=-1, end=-1, end_before=-1
+        ),
     )
-
-
-_NOTHING_SENT = {"began": -1, "end": -1, "end_before": -1}
 
 
 def _link_rows(topology: Topology, config: PacketConfig, clock: PacketClock) -> Table:
@@ -378,13 +377,7 @@ def _scalars(
     n_parts: int,
     request: int,
 ) -> Table:
-    """Return the scalars of a run, but for its seed and whether it records messages.
-
-    Parameters
-    ----------
-    n_parts, request
-        As `message_rows` returns them.
-    """
+    """Return the scalars of a run, but for its seed and whether it records messages."""
     topology, program = routing.topology, traffic.program
     scalars = make_table(
         1, t.SCALARS, free_packet=-1, free_credit=-1, free_try=-1, ready_head=-1, horizon=2

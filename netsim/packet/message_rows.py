@@ -18,17 +18,10 @@ from netsim.traffic import Program, Traffic
 def message_rows(
     routing: Routing, traffic: Traffic, rail_policy: str, sizes: PacketSizes
 ) -> tuple[t.Table, int, int]:
-    """Return the rows of all parts of all messages.
+    """Return the rows of all parts of all messages, the most parts that a message has (requests and
+    clear-to-sends among them), and the number of a request among the parts, -1 if there are none.
 
-    Returns
-    -------
-    rows : (n_parts * n_messages,) MESSAGE
-        Part ``j`` of message ``m`` in row ``m + j * n_messages``; no packets in parts that are
-        not sent.
-    n_parts : int
-        Most that a message has, requests and clear-to-sends among them.
-    request : int
-        Number of a request among the parts, -1 if there are none.
+    Part ``j`` of message ``m`` is row ``m + j * n_messages``, without packets if it is not sent.
     """
     program, rails = traffic.program, routing.topology.n_rails
     n_parts, request = 1, -1

@@ -48,12 +48,7 @@ def run_in_domains(
 ) -> Arrays:
     """Run all domains to the end, each on a thread, and return the joined arrays.
 
-    Parameters
-    ----------
-    arrays : Arrays
-        Of an empty network; used up.
-    until : int
-        Tick.
+    ``arrays``, of an empty network, is used up; ``until`` is a tick.
     """
     from netsim.packet.kernels_engine import GROW, PAUSE
     from netsim.packet.kernels_threads import STATE_WORDS, run_windows

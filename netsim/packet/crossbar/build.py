@@ -73,13 +73,8 @@ def with_crossbars(
 def _slots(
     router: NDArray[np.int32], n_channels: NDArray[np.int64], n_routers: int, vshift: int
 ) -> tuple[Table, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the slots, those of each router by place, and how many each router has.
-
-    Parameters
-    ----------
-    router, n_channels : (n_links,)
-        The router that each link leads to, below 0 for none, and its channels.
-    """
+    """Return the slots, those of each router by place, and how many each router has; from the
+    router that each link leads to (below 0 for none) and its channels."""
     by_router = _by_router(router)
     channels = n_channels[by_router]
     n_slots = np.bincount(router[by_router], channels, n_routers).astype(np.int64)

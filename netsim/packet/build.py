@@ -415,8 +415,7 @@ def _set_channels(sc: Any, routing: Routing, config: PacketConfig, n_classes: in
     sc.random_visits, sc.looks_visits = routing.random_visits, looks_visits(routing)
     sc.room_vc, sc.compares_credits = routing.room_vc, routing.compares_credits
     # what an idle channel has free of the buffer that the routing looks at
-    looked_at = config.output_space if routing.compares_queues else config.buffer_bytes
-    sc.buffer_bytes = looked_at
+    sc.buffer_bytes = config.output_space if routing.compares_queues else config.buffer_bytes
     sc.needs_credit = config.crosses_with_credit
     looked_at = (sc.n_links << sc.vshift) * (t.CHANNEL.itemsize + t.LINK.itemsize // 2)
     sc.fetch_starts = looked_at > CACHED_BYTES

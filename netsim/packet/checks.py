@@ -60,7 +60,7 @@ def check_size(
 def check_run(
     routing: Routing, traffic: Traffic, config: PacketConfig, until_s: float | None
 ) -> None:
-    """Refuse a run whose arguments do not fit together, or that would end before it begins."""
+    """Raise NetcosimError where the arguments of a run do not fit together."""
     _check_traffic(traffic, routing.topology)
     if until_s is not None and not (math.isfinite(until_s) and until_s >= 0):
         raise NetcosimError(f"until_s = {until_s}; it must be >= 0")

@@ -26,7 +26,8 @@ class MessageBytes:
 
 def message_bytes(program: Program) -> MessageBytes:
     """Return what is sent, and by whom without a processor."""
-    sent, from_nic, to_nic = program.send_bytes, *np.zeros((2, 1), dtype=np.bool_)
+    sent = program.send_bytes
+    from_nic = to_nic = np.zeros(1, dtype=np.bool_)
     if program.nic_stream is not None:
         from_nic, to_nic = program.nic_ends()
     elif len(sent) > 1 and sent.min() == sent.max():

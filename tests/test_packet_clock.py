@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from selection import examples
 
 from experiments.validation.cases import Send, Step, program
-from netsim.packet import build
-from netsim.packet.build import choose_clock, classes
+from netsim.packet import message_sizes
+from netsim.packet.build import choose_clock
+from netsim.packet.message_sizes import classes
 from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps
 from netsim.topologies.registry import make_topology
 from netsim.traffic import combine
@@ -19,7 +20,7 @@ from netsim.traffic import combine
 @examples(200)
 @given(
     st.lists(st.integers(1, 50), max_size=40),
-    st.sampled_from([50, 100, build._COUNTED + 1]),
+    st.sampled_from([50, 100, message_sizes._COUNTED + 1]),
 )
 def test_classes_are_those_of_sorting(values: list[int], most: int) -> None:
     given_values = np.array(values, dtype=np.int64)
@@ -57,4 +58,5 @@ def test_tick_divides_every_duration_and_is_the_greatest(copy: float, latency_s:
     durations += [ps(config.router_latency_s), ps(config.send_overhead_s)]
     assert clock.tick_ps == np.gcd.reduce(durations)
     np.testing.assert_array_equal(clock.recv_ps, [ps(70e-9 + copy * n) for n in sizes])
-    assert [int(clock.wire[c]) - 24 for c in clock.message_tail] == [1, 999, 1000, 1, 500]
+    sizes_used = clock.sizes
+    assert [int(sizes_used.wire[c]) - 24 for c in sizes_used.tail] == [1, 999, 1000, 1, 500]

@@ -15,6 +15,7 @@ from netsim.packet import tables as t
 from netsim.packet.jitter import RECEIVES, SENDS, draw_numbers, jitter_ps
 from netsim.packet.kernels_wheel import NONE, SPAN, SPAN_BITS
 from netsim.packet.message_rows import message_rows, rank_rows, step_rows, track_rows
+from netsim.packet.message_sizes import MessageBytes, PacketSizes, message_bytes, packet_sizes
 from netsim.packet.model import (
     MAX_DURATION_PS,
     PS_PER_S,
@@ -41,19 +42,13 @@ MAX_SPANS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class PacketClock:
-    """The tick of a run and the packet sizes that occur."""
+    """The tick of a run, and the durations that occur."""
 
     tick_ps: int
     """Common divisor of every duration."""
-    wire: NDArray[np.int64]
-    """(n_classes,) int64. Wire bytes by size class; class 0 is the full packet."""
-    message_packets: NDArray[np.int32]
-    message_tail: NDArray[np.int32]
-    """message_packets, message_tail: (n_messages,) int32. Packets of each message, and the size
-    class of its last."""
-    by_rendezvous: NDArray[np.bool_] | None
-    """(n_messages,) bool or None. Messages above the eager limit; None if there are none. The last
-    size class is that of requests then."""
+    reach: int
+    """Ticks that the wheel reaches ahead: beyond every packet and link event."""
+    sizes: PacketSizes
     bandwidths: NDArray[np.int64]
     """(n,) int64."""
     ser_ps: NDArray[np.int64]
@@ -63,8 +58,6 @@ class PacketClock:
     recv_ps: NDArray[np.int64] | None
     """compute_ps, send_ps, recv_ps: (n_steps,), (n_messages,), (n_messages,) int64, or None. None
     where all are 0."""
-    longest_ps: int
-    """Longest time that a packet or a link event lies ahead."""
 
 
 def ps_array(seconds: NDArray[np.floating[Any]], what: str = "a time") -> NDArray[np.int64]:
@@ -83,40 +76,6 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(values)
 
 
-def classes(values: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct values in order and the index of each value among them, by counting.
-
-    Parameters
-    ----------
-    values : (n,) int64
-        From 1 to ``most``.
-    """
-    if len(values) and values.min() == values.max():
-        return values[:1], np.zeros(len(values), dtype=np.int64)
-    if most > _COUNTED and most > len(values):
-        occurring, place = np.unique(values, return_inverse=True)
-        return occurring, place
-    occurs = np.zeros(most + 1, dtype=np.int64)
-    occurs[values] = 1
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]
-
-
-_COUNTED = 1 << 16
-
-
-def _distinct_bytes(
-    send_bytes: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], Callable[[NDArray[Any]], NDArray[Any]]]:
-    """Return the sizes to work with, and what makes a value of each one of every message.
-
-    If all messages have one size, that is one value, which all messages share in memory.
-    """
-    n = len(send_bytes)
-    if n > 1 and send_bytes.min() == send_bytes.max():
-        return send_bytes[:1], lambda values: np.broadcast_to(values, n)
-    return send_bytes, lambda values: values
-
-
 @lru_cache(maxsize=4)
 def _link_values(topology: Topology) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct link bandwidths and latencies (ps) of a machine."""
@@ -129,58 +88,21 @@ def choose_clock(
 ) -> PacketClock:
     """Find the packet sizes and the greatest tick that divides every duration of the run."""
     program = traffic.program
-    size = config.packet_bytes
-    sent, of_message = _distinct_bytes(program.send_bytes)
-    from_nic: Any = np.False_
-    to_nic: Any = np.False_
-    if program.nic_stream is not None:
-        sent, of_message = program.send_bytes, np.asarray
-        from_nic, to_nic = program.nic_ends()
-    one_sided = from_nic | to_nic
-    is_signal = sent == 0
-    # A signal gets a size that occurs anyway: it is never cut into packets.
-    sent = np.where(is_signal, sent.max(initial=1), sent)
-    packets = -(-sent // size)
-    last = sent - (packets - 1) * size
-    tails, tail_class = classes(last, size)
-    limit = config.eager_limit_bytes
-    above = (sent > (sent.max(initial=0) if limit is None else limit)) & ~one_sided
-    by_rendezvous = of_message(above) if above.any() else None
-    if by_rendezvous is not None:
-        tails = np.append(tails, config.control_bytes)
-    wire = np.concatenate([[size], tails]) + config.header_bytes
-    tail_class = np.where(last == size, 0, tail_class + 1)
-    if len(packets) and packets.max() > np.iinfo(np.int32).max:
-        raise NetcosimError(f"a message of {sent.max()} bytes has too many packets of {size} bytes")
+    messages = message_bytes(program)
+    sizes = packet_sizes(messages, program.n_messages, config)
     bandwidths, latency = _link_values(topology)
-    sizes_used = wire if np.any(packets > 1) or np.any(last == size) else wire[1:]
-    slowest = serialisation_ps(int(wire.max()), int(bandwidths[0]))
-    if slowest > MAX_DURATION_PS:
-        raise NetcosimError(
-            f"a packet of {wire.max()} bytes takes {slowest / PS_PER_S:g} s on a link of "
-            f"{bandwidths[0]} bytes/s, beyond the clock (13 days)"
-        )
-    ser = np.array(
-        [[time_of(int(w), int(b)) for w in wire] for time_of in rates(config) for b in bandwidths]
-    )
-    used = ser[:, len(wire) - len(sizes_used) :]
+    ser = _serialisations_ps(config, sizes.wire, bandwidths)
+    used = slice(0 if sizes.has_full else 1, None)
     compute = ps_array(program.compute_s, "a compute time") if program.compute_s.any() else None
-    copied = np.where(one_sided, 0, sent)
-    send = ps_array(config.send_overhead_s + config.send_s_per_byte * copied)
-    recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * copied)
-    if config.jitter_s > 0:
-        numbers, is_signal = draw_numbers(traffic), program.send_bytes == 0
-        send = of_message(send) + jitter_ps(config, numbers, SENDS)
-        recv = of_message(recv) + jitter_ps(config, numbers, RECEIVES)
-    send[is_signal | from_nic] = recv[is_signal | to_nic] = 0
+    send, recv = _processor_ps(messages, traffic, config)
     starts = ps_array(traffic.start_s)
     begins = step_starts_ps(traffic)
     router, overhead = to_ps(config.router_latency_s), to_ps(config.crossing_overhead_s or 0.0)
     crossing = np.array([], dtype=np.int64)
     if config.input_queued:
-        crossing = crossings_ps(config, sizes_used, bandwidths).ravel()
+        crossing = crossings_ps(config, sizes.wire[used], bandwidths).ravel()
     durations = np.concatenate([
-        used.ravel(), crossing, latency, starts, *(
+        ser[:, used].ravel(), crossing, latency, starts, *(
             [np.gcd.reduce(each)] for each in (send, recv, compute, begins) if each is not None
         ),
         # gaps of flows are any number of picoseconds
@@ -188,30 +110,60 @@ def choose_clock(
         [router, overhead, 0 if until_s is None else to_ps(until_s)],
     ])  # fmt: skip
     tick = int(np.gcd.reduce(durations.astype(np.int64))) or 1
+    longest_ps = max(
+        int(ser[:, used].max(initial=1)) + int(latency.max()) + router,
+        int(crossing.max(initial=0)),
+        overhead,
+    )
     return PacketClock(
         tick_ps=tick,
-        wire=wire.astype(np.int64),
-        message_packets=of_message(packets.astype(np.int32)),
-        message_tail=of_message(tail_class.astype(np.int32)),
-        by_rendezvous=by_rendezvous,
+        reach=longest_ps // tick + 2,
+        sizes=sizes,
         bandwidths=bandwidths,
-        ser_ps=ser.astype(np.int64),
+        ser_ps=ser,
         compute_ps=compute,
-        send_ps=np.broadcast_to(send, len(program.send_bytes)) if send.any() else None,
-        recv_ps=np.broadcast_to(recv, len(program.send_bytes)) if recv.any() else None,
-        longest_ps=max(
-            int(used.max(initial=1)) + int(latency.max()) + router,
-            int(crossing.max(initial=0)),
-            overhead,
-        ),
+        send_ps=np.broadcast_to(send, program.n_messages) if send.any() else None,
+        recv_ps=np.broadcast_to(recv, program.n_messages) if recv.any() else None,
     )
 
 
-def step_starts_ps(traffic: Traffic) -> NDArray[np.int64]:
-    """Return the time before which each step does not compute; empty if none has one."""
+def _serialisations_ps(
+    config: PacketConfig, wire: NDArray[np.int64], bandwidths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the time on a link: a row for each bandwidth at each of `rates`, by wire size."""
+    slowest = serialisation_ps(int(wire.max()), int(bandwidths[0]))
+    if slowest > MAX_DURATION_PS:
+        raise NetcosimError(
+            f"a packet of {wire.max()} bytes takes {slowest / PS_PER_S:g} s on a link of "
+            f"{bandwidths[0]} bytes/s, beyond the clock (13 days)"
+        )
+    return np.array(
+        [[time_of(int(w), int(b)) for w in wire] for time_of in rates(config) for b in bandwidths],
+        dtype=np.int64,
+    )
+
+
+def _processor_ps(
+    messages: MessageBytes, traffic: Traffic, config: PacketConfig
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the time of the processor for sending and for receiving each of the messages."""
+    is_signal, from_nic, to_nic = messages.is_signal, messages.from_nic, messages.to_nic
+    copied = np.where(from_nic | to_nic, 0, messages.sent)
+    send = ps_array(config.send_overhead_s + config.send_s_per_byte * copied)
+    recv = ps_array(config.recv_overhead_s + config.copy_s_per_byte * copied)
+    if config.jitter_s > 0:
+        numbers, is_signal = draw_numbers(traffic), traffic.program.send_bytes == 0
+        send = send + jitter_ps(config, numbers, SENDS)
+        recv = recv + jitter_ps(config, numbers, RECEIVES)
+    send[is_signal | from_nic] = recv[is_signal | to_nic] = 0
+    return send, recv
+
+
+def step_starts_ps(traffic: Traffic) -> NDArray[np.int64] | None:
+    """Return the time before which each step does not compute; None if none has one."""
     program = traffic.program
     if program.step_start_s is None:
-        return np.zeros(0, dtype=np.int64)
+        return None
     group = np.repeat(traffic.rank_group, np.diff(program.rank_step_ptr))
     return ps_array(program.step_start_s, "a start of a step") + ps_array(traffic.start_s)[group]
 
@@ -252,72 +204,24 @@ def build_arrays(
 ) -> Arrays:
     """Build the arrays of an empty network with every rank's start on the timer heap."""
     topology, program = routing.topology, traffic.program
-    n_ports, n_links = topology.n_ports, topology.n_links
-    n_streams, n_messages = program.n_streams, program.n_messages
-    tick = clock.tick_ps
-    _, n_classes = traffic.priority_classes()
-    n_vcs = routing.n_vcs * config.fifos_per_class
-    vshift = (n_vcs - 1).bit_length() + (n_classes - 1).bit_length()
-    reach = clock.longest_ps // tick + 2
+    n_ports, n_links, tick = topology.n_ports, topology.n_links, clock.tick_ps
+    n_queues = traffic.priority_classes()[1] * n_ports
     pool = 4 * (n_ports + 64) + n_links
     stream_rank = program.stream_rank()
-    starts = ps_array(traffic.start_s)[traffic.rank_group[stream_rank]] // tick
-    order = np.lexsort((np.arange(n_streams), starts))  # a sorted list is a heap
-    messages, n_parts, request = message_rows(
-        traffic,
-        topology,
-        config.rail_policy,
-        clock.message_packets,
-        clock.message_tail,
-        clock.by_rendezvous,
-        len(clock.wire) - 1,
-    )
-    if routing.queue_pairs and n_parts == topology.rails == 1:
-        messages.from_port = np.asarray(traffic.rank_node)[program.send_src()]
-    messages.packets_left[:n_messages][program.send_bytes == 0] = 0
-    scalars = _scalars(routing, config, clock, seed, program, record_messages, vshift)
+    messages, n_parts, request = message_rows(routing, traffic, config.rail_policy, clock.sizes)
+    scalars = _scalars(routing, traffic, config, clock, n_parts, request)
     sc = scalars[0]
-    tracks = program.step_waits_sends is not None or bool(traffic.loops.any())
-    sc.tracks, sc.loops, sc.n_streams = tracks, traffic.loops.any(), n_streams
-    sc.unfinished = np.count_nonzero(~traffic.loops[traffic.rank_group[stream_rank]])
-    step_start = step_starts_ps(traffic) // tick
-    sc.has_starts = len(step_start) > 0
-    none = np.zeros(1, dtype=np.int64)
-    sc.port_messages, sc.control_first = config.port_messages, config.control_first and request >= 0
-    sc.resumes = sc.port_messages > 1 or sc.control_first
-    sc.most_ahead = max(0, spans_of(reach) * SPAN - reach)
-    sc.n_messages = n_messages if n_parts > 1 or topology.rails > 1 else 0
-    sc.request, sc.common_class = request, common_class(clock)
-    looked_at = (n_links << vshift) * (t.CHANNEL.itemsize + t.LINK.itemsize // 2)
-    sc.fetch_starts = looked_at > CACHED_BYTES
-    bandwidth = np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps)
-    if len(rates(config)) > 1:
-        bandwidth[nic_links(topology)] += len(clock.bandwidths)
-    recorded = n_messages if record_messages and n_messages else 1
+    sc.seed, sc.records = seed, record_messages
+    recorded = program.n_messages if record_messages and program.n_messages else 1
+    waits = program.step_waits_sends
     return Arrays(
         sc=scalars,
-        links=make_table(
-            n_links,
-            t.LINK,
-            try_tick=NONE,
-            stall_start=-1,
-            latency=ps_array(topology.link_latency_s) // tick,
-            bandwidth=bandwidth,
-        ),
+        links=_link_rows(topology, config, clock),
         counters=aligned_zeros(n_links, t.COUNTER),
-        channels=make_table(
-            n_links << vshift,
-            t.CHANNEL,
-            credit_tick=NONE,
-            fifo_head=-1,
-            fifo_tail=-1,
-            credit_tail=-1,
-            space=config.buffer_bytes,
-            room=config.buffer_bytes,
-        ),
+        channels=_channel_rows(n_links << int(sc.vshift), config),
         packets=aligned_zeros(pool, t.PACKET),
         credits=aligned_zeros(pool + n_links, t.CREDIT),
-        nodes=make_table(n_classes * n_ports, t.NODE_QUEUE, head=-1, tail=-1),
+        nodes=make_table(n_queues, t.NODE_QUEUE, head=-1, tail=-1),
         ranks=rank_rows(traffic, stream_rank),
         messages=messages,
         steps=step_rows(program),
@@ -327,32 +231,62 @@ def build_arrays(
         message_post=np.full(recorded, -1, dtype=np.int64),
         message_finish=np.full(recorded, -1, dtype=np.int64),
         ser=clock.ser_ps // tick,
-        wire=clock.wire,
-        events=_events(reach, pool, n_ports, n_links),
+        wire=clock.sizes.wire,
+        events=_events(clock.reach, pool, n_ports, n_links),
         link_router=(topology.link_dst - n_ports).astype(np.int32),
         order=np.zeros(n_links + MOST_OPENED, dtype=np.int32),
         chosen=np.zeros(n_links + MOST_OPENED, dtype=np.int32),
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
-        timers=np.concatenate(
-            [
-                make_table(n_streams, t.TIMED, tick=starts[order], key=order),
-                aligned_zeros(n_ports if tracks else 0, t.TIMED),
-            ]
-        ).view(np.recarray),
-        step_start=step_start if sc.has_starts else none,
-        sender=program.send_stream_from() if tracks else none.astype(np.int32),
-        step_waits=np.array(
-            none if program.step_waits_sends is None else program.step_waits_sends, dtype=np.bool_
-        ),
-        tracks=track_rows(traffic, stream_rank) if tracks else aligned_zeros(1, t.TRACK),
+        timers=_timers(traffic, stream_rank, tick, n_ports if sc.tracks else 0),
+        step_start=_ticks(step_starts_ps(traffic), tick),
+        sender=program.send_stream_from() if sc.tracks else np.zeros(1, dtype=np.int32),
+        step_waits=np.array([False] if waits is None else waits, dtype=np.bool_),
+        tracks=track_rows(traffic, stream_rank) if sc.tracks else aligned_zeros(1, t.TRACK),
         fresh=messages.copy() if sc.loops or sc.resumes else aligned_zeros(1, t.MESSAGE),
         sent=np.zeros(len(messages) if sc.resumes else 1, dtype=np.int32),
-        control_tail=np.full(n_classes * n_ports if sc.resumes else 1, -1, dtype=np.int64),
+        control_tail=np.full(n_queues if sc.resumes else 1, -1, dtype=np.int64),
         ports=make_table(
             2 * n_ports if sc.both_ways else 1, t.PORT, began=-1, end=-1, end_before=-1
         ),
     )
+
+
+def _link_rows(topology: Topology, config: PacketConfig, clock: PacketClock) -> Table:
+    """Return the row of each link, idle."""
+    bandwidth = np.searchsorted(clock.bandwidths, topology.link_bandwidth_Bps)
+    if len(rates(config)) > 1:
+        bandwidth[nic_links(topology)] += len(clock.bandwidths)
+    return make_table(
+        topology.n_links,
+        t.LINK,
+        try_tick=NONE,
+        stall_start=-1,
+        latency=ps_array(topology.link_latency_s) // clock.tick_ps,
+        bandwidth=bandwidth,
+    )
+
+
+def _channel_rows(n: int, config: PacketConfig) -> Table:
+    """Return the rows of empty channels."""
+    return make_table(
+        n,
+        t.CHANNEL,
+        credit_tick=NONE,
+        fifo_head=-1,
+        fifo_tail=-1,
+        credit_tail=-1,
+        space=config.buffer_bytes,
+        room=config.buffer_bytes,
+    )
+
+
+def _timers(traffic: Traffic, stream_rank: NDArray[np.int64], tick_ps: int, more: int) -> Table:
+    """Return the heap of all streams' starts, and room for ``more`` timers."""
+    starts = ps_array(traffic.start_s)[traffic.rank_group[stream_rank]] // tick_ps
+    order = np.lexsort((np.arange(len(starts)), starts))  # a sorted list is a heap
+    timers = make_table(len(starts), t.TIMED, tick=starts[order], key=order)
+    return np.concatenate([timers, aligned_zeros(more, t.TIMED)]).view(np.recarray)
 
 
 def _ticks(durations_ps: NDArray[np.int64] | None, tick_ps: int) -> NDArray[np.int64]:
@@ -366,13 +300,6 @@ def _work(program: Program, clock: PacketClock) -> NDArray[np.int64]:
     if program.step_kind is None:
         return ticks if program.step_start_s is None else np.resize(ticks, program.n_steps)
     return (program.step_kind.astype(np.int64) << t.KIND_SHIFT) + ticks
-
-
-def common_class(clock: PacketClock) -> int:
-    """Return the size class of most packets."""
-    last = np.bincount(clock.message_tail, minlength=len(clock.wire))
-    last[0] += int(clock.message_packets.sum(dtype=np.int64)) - len(clock.message_packets)
-    return int(last.argmax())
 
 
 def spans_of(reach: int) -> int:
@@ -444,44 +371,61 @@ def paces_of(
 
 def _scalars(
     routing: Routing,
+    traffic: Traffic,
     config: PacketConfig,
     clock: PacketClock,
-    seed: int,
-    program: Program,
-    record_messages: bool,
-    vshift: int,
+    n_parts: int,
+    request: int,
 ) -> Table:
+    """Return the scalars of a run, but for its seed and whether it records messages."""
+    topology, program = routing.topology, traffic.program
     scalars = make_table(
         1, t.SCALARS, free_packet=-1, free_credit=-1, free_try=-1, ready_head=-1, horizon=2
     )
     sc = scalars[0]
-    sc.n_timers = program.n_streams
-    sc.n_nodes = routing.topology.n_ports
-    sc.n_links = routing.topology.n_links
-    n_vcs = routing.n_vcs * config.fifos_per_class
-    sc.vshift, sc.class_shift = vshift, (n_vcs - 1).bit_length()
-    sc.n_vcs, sc.per_class = n_vcs, config.fifos_per_class
-    sc.crossing_overhead = to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps
-    sc.node_channels = n_vcs if config.allocates_channels else 1
-    sc.router_latency = to_ps(config.router_latency_s) // clock.tick_ps
-    sc.seed = seed
-    sc.random_visits = routing.random_visits
-    sc.room_vc = routing.room_vc
-    sc.looks_visits = looks_visits(routing)
-    one_class = sc.vshift == sc.class_shift
-    sc.one_channel = one_channel_from(routing) if one_class else sc.n_links
     sc.until = NONE
-    sc.compares_credits = routing.compares_credits
-    # what an idle channel has free of the buffer that the routing looks at
-    looked_at = config.output_space if routing.compares_queues else config.buffer_bytes
-    sc.buffer_bytes = looked_at
-    sc.needs_credit = config.crosses_with_credit
+    sc.n_nodes, sc.n_links = topology.n_ports, topology.n_links
+    _set_channels(sc, routing, config, traffic.priority_classes()[1])
+    _set_streams(sc, traffic)
+    sc.n_messages = program.n_messages if n_parts > 1 or topology.rails > 1 else 0
+    sc.request, sc.common_class = request, clock.sizes.common_class()
+    sc.port_messages, sc.control_first = config.port_messages, config.control_first and request >= 0
+    sc.resumes = sc.port_messages > 1 or sc.control_first
+    sc.most_ahead = max(0, spans_of(clock.reach) * SPAN - clock.reach)
+    sc.router_latency = to_ps(config.router_latency_s) // clock.tick_ps
+    sc.crossing_overhead = to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps
     sc.has_compute = clock.compute_ps is not None or program.step_kind is not None
     sc.has_compute |= program.step_start_s is not None
     sc.has_send_cost = clock.send_ps is not None
     sc.has_recv_cost = clock.recv_ps is not None
     if config.nic_duplex_efficiency is not None:
         sc.both_ways = len(clock.bandwidths)
-    sc.records = record_messages
     sc.head_counts = config.head_counts
     return scalars
+
+
+def _set_channels(sc: Any, routing: Routing, config: PacketConfig, n_classes: int) -> None:
+    """Set the scalars of channels, and of routings that look at them."""
+    n_vcs = routing.n_vcs * config.fifos_per_class
+    sc.n_vcs, sc.per_class = n_vcs, config.fifos_per_class
+    sc.class_shift = (n_vcs - 1).bit_length()
+    sc.vshift = sc.class_shift + (n_classes - 1).bit_length()
+    sc.node_channels = n_vcs if config.allocates_channels else 1
+    sc.one_channel = one_channel_from(routing) if n_classes == 1 else sc.n_links
+    sc.random_visits, sc.looks_visits = routing.random_visits, looks_visits(routing)
+    sc.room_vc, sc.compares_credits = routing.room_vc, routing.compares_credits
+    # what an idle channel has free of the buffer that the routing looks at
+    sc.buffer_bytes = config.output_space if routing.compares_queues else config.buffer_bytes
+    sc.needs_credit = config.crosses_with_credit
+    looked_at = (sc.n_links << sc.vshift) * (t.CHANNEL.itemsize + t.LINK.itemsize // 2)
+    sc.fetch_starts = looked_at > CACHED_BYTES
+
+
+def _set_streams(sc: Any, traffic: Traffic) -> None:
+    """Set the scalars of the ranks' streams."""
+    program, loops = traffic.program, traffic.loops
+    sc.n_timers = sc.n_streams = program.n_streams
+    sc.loops = loops.any()
+    sc.tracks = program.step_waits_sends is not None or sc.loops
+    sc.unfinished = np.count_nonzero(~loops[traffic.rank_group[program.stream_rank()]])
+    sc.has_starts = program.step_start_s is not None

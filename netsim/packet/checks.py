@@ -57,14 +57,19 @@ def check_size(
         )
 
 
-def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> None:
-    """Raise NetcosimError where traffic and topology do not fit together.
+def check_run(
+    routing: Routing, traffic: Traffic, config: PacketConfig, until_s: float | None
+) -> None:
+    """Raise NetcosimError where the arguments of a run do not fit together."""
+    _check_traffic(traffic, routing.topology)
+    if until_s is not None and not (math.isfinite(until_s) and until_s >= 0):
+        raise NetcosimError(f"until_s = {until_s}; it must be >= 0")
+    check_priorities(routing, traffic, config)
+    check_channels(routing, config)
 
-    Parameters
-    ----------
-    until_s : float or None
-        End of the run.
-    """
+
+def _check_traffic(traffic: Traffic, topology: Topology) -> None:
+    """Raise NetcosimError where traffic and topology do not fit together."""
     program = traffic.program
     program.validate()
     for what in ("rank_node", "rank_group"):
@@ -92,8 +97,6 @@ def check_run(topology: Topology, traffic: Traffic, until_s: float | None) -> No
             f"traffic: group_loops has {int(traffic.loops.sum())} of {traffic.n_groups} groups; "
             "it needs a value for each, and at least one group that ends"
         )
-    if until_s is not None and not (math.isfinite(until_s) and until_s >= 0):
-        raise NetcosimError(f"until_s = {until_s}; it must be >= 0")
 
 
 def check_channels(routing: Routing, config: PacketConfig) -> None:

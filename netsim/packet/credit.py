@@ -27,7 +27,7 @@ class CreditLoop:
 
 
 def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, ...]:
-    """Return the most demanding credit loop of each link kind, ejection links left out.
+    """Return the most demanding credit loop of each kind of link in use, without ejection links.
 
     A packet of ``w`` wire bytes that starts at 0 is routed at ``latency + router_latency``,
     leaves at once on a link at least as fast (its tail never before it has come in), and its
@@ -37,11 +37,6 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
     buffer each; a slower next link lengthens ``T``, but limits the rate by itself.
     With input-queued routers the space is free when the tail has crossed: in ``T`` the time in the
     crossbar takes ``ser``; or the longer of both, unless delivery is by the head.
-
-    Returns
-    -------
-    tuple of CreditLoop
-        In the order of ``topology.kinds``; kinds without links are left out.
     """
     wire = config.packet_bytes + config.header_bytes
     n_packets = config.buffer_bytes // wire

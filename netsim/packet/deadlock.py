@@ -14,7 +14,8 @@ Channel = tuple[int, int]
 
 
 def waiting_cycle(waits: Mapping[Channel, Collection[Channel]]) -> list[Channel]:
-    """Return a ring of channels in which each waits for the next, and the last for the first.
+    """Return a ring of channels, from the smallest on, in which each waits for the next and the
+    last for the first; empty if there is none.
 
     Parameters
     ----------
@@ -22,11 +23,6 @@ def waiting_cycle(waits: Mapping[Channel, Collection[Channel]]) -> list[Channel]
         The first packet that waits for ``(l, v)`` wants space in the buffer behind it. That
         buffer is filled by packets that wait at the next router for the channels
         ``(l2, v2)``: so ``(l, v)`` waits for each such ``(l2, v2)``.
-
-    Returns
-    -------
-    list of (link, vc)
-        Its smallest channel first; empty if there is no ring.
     """
     # What waits for nothing that waits itself can move: take it away until only rings and
     # what leads into them are left. Then any walk along the waits must come back.
@@ -75,15 +71,8 @@ def deadlock_error(
 
 
 def stuck_error(traffic: Traffic, step: int, counted: int) -> ProgramStuckError:
-    """Return the error of a program that waits for messages that no rank sends.
-
-    Parameters
-    ----------
-    step : int
-        A step that is not complete (global number); by custom that of the lowest stream.
-    counted : int
-        Messages counted for that step.
-    """
+    """Return the error of a program that waits for messages that no rank sends, from a step that is
+    not complete (by custom that of the lowest stream) and the messages counted for it."""
     program = traffic.program
     stream = int(np.searchsorted(program.step_ptr, step, side="right")) - 1
     rank = int(program.stream_rank()[stream])

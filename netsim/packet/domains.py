@@ -46,14 +46,8 @@ def make_domains(topology: Topology, load: NDArray[np.float64], n: int) -> Domai
 
     Routers are put in an order (`router_row`), which is split where, close to even shares, the
     least latency of the links that are cut is highest, and of such places where few are: between
-    groups of a dragonfly, pods of a fat-tree, slabs of a torus.
-
-    Parameters
-    ----------
-    load : (n_routers,) float64
-        Expected work of each router, see `router_load`.
-    n : int
-        At least 1; there are never more domains than routers, and some may be empty.
+    groups of a dragonfly, pods of a fat-tree, slabs of a torus. There are never more domains than
+    routers, and some may be empty. ``load`` is as `router_load` returns it.
     """
     n = min(n, topology.n_routers)
     row = router_row(topology)

@@ -12,19 +12,8 @@ from numpy.typing import NDArray
 from netsim.kinds import FUNCTION, NONE, RNG, need_kinds, need_real
 from netsim.packet import kernels_engine
 from netsim.packet import tables as t
-from netsim.packet.build import (
-    PacketClock,
-    build_arrays,
-    choose_clock,
-    paces_of,
-)
-from netsim.packet.checks import (
-    check_channels,
-    check_priorities,
-    check_run,
-    check_size,
-    packets_of,
-)
+from netsim.packet.build import PacketClock, build_arrays, choose_clock, paces_of
+from netsim.packet.checks import check_run, check_size, packets_of
 from netsim.packet.credit import warn_of_buffers
 from netsim.packet.footprint import check_memory
 from netsim.packet.model import MAX_DURATION_PS, PS_PER_S, PacketConfig, PacketResult, to_ps
@@ -60,10 +49,8 @@ def simulate_packets(
 
     Parameters
     ----------
-    routing : Routing
-    traffic : Traffic
-        Ranks on nodes of ``routing.topology`` and their program.
-    config : PacketConfig
+    routing, traffic, config
+        Ranks of the traffic are on nodes of ``routing.topology``.
     rng : numpy.random.Generator
         One 63-bit seed is drawn from it, from which all random choices of the routing follow.
     until_s : float, optional
@@ -77,10 +64,6 @@ def simulate_packets(
         Parts of the machine that are simulated in parallel; the result is the same to the last
         bit. "auto" chooses by the size of the machine and the cores there are. What cannot be
         split (`netsim.packet.thread_count.why_one_thread`) runs on one.
-
-    Returns
-    -------
-    PacketResult
 
     Raises
     ------
@@ -103,6 +86,21 @@ def simulate_packets(
     >>> float(result.group_finish_ps[0] / 1e6), result.packet_hops
     (10.18, 10)
     """
+    _check_arguments(routing, traffic, config, rng, until_s, record_messages, progress)
+    seed = int(rng.integers(0, 2**63))
+    return _simulate(routing, traffic, config, seed, until_s, record_messages, progress, threads)
+
+
+def _check_arguments(
+    routing: Routing,
+    traffic: Traffic,
+    config: PacketConfig,
+    rng: np.random.Generator,
+    until_s: float | None,
+    record_messages: bool,
+    progress: Callable[[float], None] | None,
+) -> None:
+    """Refuse what is of another kind, does not fit together or is too much; warn of buffers."""
     need_kinds(
         "simulate_packets",
         {
@@ -116,17 +114,27 @@ def simulate_packets(
     )
     if until_s is not None:
         need_real("simulate_packets", "until_s", until_s, 0, MAX_DURATION_PS / PS_PER_S)
-    check_run(routing.topology, traffic, until_s)
+    check_run(routing, traffic, config, until_s)
     check_size(routing.topology, traffic, config, until_s)
-    check_priorities(routing, traffic, config)
-    check_channels(routing, config)
     check_memory(routing, traffic, config, record_messages)
     warn_of_buffers(routing.topology, config)
+
+
+def _simulate(
+    routing: Routing,
+    traffic: Traffic,
+    config: PacketConfig,
+    seed: int,
+    until_s: float | None,
+    record_messages: bool,
+    progress: Callable[[float], None] | None,
+    threads: int | str,
+) -> PacketResult:
+    """Build the arrays, run to the end and return the result."""
     if routing.pin is not None:
         from netsim.routing.pinned import pinned_for
 
         routing = pinned_for(routing, traffic)
-    seed = int(rng.integers(0, 2**63))
     clock = choose_clock(routing.topology, traffic, config, until_s)
     arrays = build_arrays(routing, traffic, config, clock, seed, record_messages)
     until = NEVER if until_s is None else to_ps(until_s) // clock.tick_ps
@@ -136,10 +144,9 @@ def simulate_packets(
         raise_stuck(routing, traffic, arrays, crossbar)
     if until_s is None or others_ended:
         until = int(arrays.sc[0].end)
-    end_ps = until * clock.tick_ps
     if until_s is not None or others_ended:
         _cut(arrays, until)
-    return _result(traffic, arrays, clock, end_ps, record_messages)
+    return _result(traffic, arrays, clock, until * clock.tick_ps, record_messages)
 
 
 def _run(

@@ -21,15 +21,8 @@ def draw_numbers(traffic: Traffic) -> NDArray[np.int64]:
 
 
 def jitter_ps(config: PacketConfig, numbers: NDArray[np.int64], side: int) -> NDArray[np.int64]:
-    """Return the extra time of the processor on each message, in whole nanoseconds.
-
-    Parameters
-    ----------
-    numbers : (n,) int64
-        `draw_numbers` of the messages.
-    side : int
-        `SENDS` or `RECEIVES`.
-    """
+    """Return the extra time of the processor on each message, in whole nanoseconds; ``numbers`` are
+    its `draw_numbers`, ``side`` is `SENDS` or `RECEIVES`."""
     with np.errstate(over="ignore"):
         key = _mix(_mix(np.uint64(config.jitter_seed) + numbers.astype(np.uint64) * _STEP) + side)
     uniform = ((key >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

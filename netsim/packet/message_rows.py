@@ -9,58 +9,61 @@ from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX
 from netsim.packet import tables as t
 from netsim.packet.kernels_ranks import START
+from netsim.packet.message_sizes import PacketSizes
+from netsim.routing.base import Routing
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
 
 
 def message_rows(
-    traffic: Traffic,
-    topology: Topology,
-    rail_policy: str,
-    packets: NDArray[np.int32],
-    tail: NDArray[np.int32],
-    by_rendezvous: NDArray[np.bool_] | None,
-    control_class: int,
+    routing: Routing, traffic: Traffic, rail_policy: str, sizes: PacketSizes
 ) -> tuple[t.Table, int, int]:
-    """Return the rows of all parts of all messages.
+    """Return the rows of all parts of all messages, the most parts that a message has (requests and
+    clear-to-sends among them), and the number of a request among the parts, -1 if there are none.
 
-    Parameters
-    ----------
-    packets, tail : (n_messages,) int32
-        Packets of each message, and the size class of its last.
-    by_rendezvous : (n_messages,) bool or None
-        None if no message is.
-    control_class : int
-        Size class of requests.
-
-    Returns
-    -------
-    rows : (n_parts * n_messages,) MESSAGE
-        Part ``j`` of message ``m`` in row ``m + j * n_messages``; no packets in parts that are
-        not sent.
-    n_parts : int
-        Most that a message has, requests and clear-to-sends among them.
-    request : int
-        Number of a request among the parts, -1 if there are none.
+    Part ``j`` of message ``m`` is row ``m + j * n_messages``, without packets if it is not sent.
     """
-    program, n = traffic.program, traffic.program.n_messages
-    dst = np.asarray(traffic.rank_node)[program.send_dst]
-    if topology.rails == 1 and by_rendezvous is None:
-        rows = t.make_table(
-            n,
-            t.MESSAGE,
-            next=-1,
-            packets_left=packets,
-            tail_class=tail,
-            rank=program.send_stream(),
-            step=program.send_step,
-            to_port=dst,
-        )
-        return rows, 1, -1
-    rails = topology.n_rails
-    n_data = rails if rail_policy == "striped" else 1
-    request = -1 if by_rendezvous is None else n_data
-    n_parts = n_data if by_rendezvous is None else n_data + 2
+    program, rails = traffic.program, routing.topology.n_rails
+    n_parts, request = 1, -1
+    if routing.topology.rails == 1 and sizes.by_rendezvous is None:
+        rows = _undivided_rows(routing, traffic, sizes)
+    else:
+        n_parts = n_data = rails if rail_policy == "striped" else 1
+        if sizes.by_rendezvous is not None:
+            n_parts, request = n_data + 2, n_data
+        rows = _rows_of_parts(routing.topology, traffic, rail_policy, sizes, n_data, n_parts)
+    rows.packets_left[: program.n_messages][program.send_bytes == 0] = 0
+    return rows, n_parts, request
+
+
+def _undivided_rows(routing: Routing, traffic: Traffic, sizes: PacketSizes) -> t.Table:
+    """Return the rows of messages that are one part each, on the only rail."""
+    program, node = traffic.program, np.asarray(traffic.rank_node)
+    rows = t.make_table(
+        program.n_messages,
+        t.MESSAGE,
+        next=-1,
+        packets_left=sizes.packets,
+        tail_class=sizes.tail,
+        rank=program.send_stream(),
+        step=program.send_step,
+        to_port=node[program.send_dst],
+    )
+    if routing.queue_pairs:
+        rows.from_port = node[program.send_src()]
+    return rows
+
+
+def _rows_of_parts(
+    topology: Topology,
+    traffic: Traffic,
+    rail_policy: str,
+    sizes: PacketSizes,
+    n_data: int,
+    n_parts: int,
+) -> t.Table:
+    """Return the rows of ``n_data`` parts with data, then of requests and clear-to-sends."""
+    program, n, packets = traffic.program, traffic.program.n_messages, sizes.packets
     if n * n_parts > MAX_INDEX:
         raise NetcosimError(
             f"{n:,} messages of up to {n_parts} parts (rails, requests) are more than the "
@@ -69,9 +72,9 @@ def message_rows(
     rows = t.aligned_zeros(n * n_parts, t.MESSAGE)
     from netsim.packet.rails import first_rail
 
-    first = first_rail(traffic, rails, rail_policy)
+    first = first_rail(traffic, topology.n_rails, rail_policy)
     src = np.asarray(traffic.rank_node)[program.send_src()].astype(np.int64)
-    dst = dst.astype(np.int64)
+    dst = np.asarray(traffic.rank_node)[program.send_dst].astype(np.int64)
     parts = np.where(topology.same_domain(src, dst), 1, np.minimum(packets, n_data))
     each, more = np.divmod(packets, parts)
     # the part of the last packet
@@ -84,16 +87,16 @@ def message_rows(
         part.parts_left = parts
         if j < n_data:
             part.packets_left = np.where(j < parts, each + (j < more), 0)
-            part.tail_class = np.where(j == last, tail, 0)
-            rail = (first + j) % rails
+            part.tail_class = np.where(j == last, sizes.tail, 0)
+            rail = (first + j) % topology.n_rails
         else:
-            part.packets_left = np.asarray(by_rendezvous)
-            part.tail_class = control_class
+            part.packets_left = np.asarray(sizes.by_rendezvous)
+            part.tail_class = len(sizes.wire) - 1
             rail = first
-        back = j == request + 1 and request >= 0
-        one, other = (dst, src) if back else (src, dst)
+        # a clear-to-send goes back
+        one, other = (dst, src) if j == n_data + 1 else (src, dst)
         part.from_port, part.to_port = topology.ports_between(one, other, rail)
-    return rows, n_parts, request
+    return rows
 
 
 def step_rows(program: Program) -> t.Table:

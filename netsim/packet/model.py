@@ -451,13 +451,8 @@ class PacketConfig:
         return self.delivery == DELIVERIES[1]
 
     def crossing_ps(self, wire_bytes: int, input_Bps: int, fastest_Bps: int) -> int:
-        """Return the time that a packet holds an input port and an output port of the crossbar.
-
-        Parameters
-        ----------
-        input_Bps, fastest_Bps : int
-            Bandwidth of the link that the packet came over, and of the machine's fastest.
-        """
+        """Return the time that a packet holds an input port and an output port of the crossbar,
+        from the bandwidths of the link that it came over and of the machine's fastest."""
         if self.unlimited_crossbar:
             return 0
         ser_ps = serialisation_ps(wire_bytes, input_Bps)
@@ -469,13 +464,8 @@ class PacketConfig:
         return _rounded_like(ser_ps, exact)
 
     def port_ps(self, wire_bytes: int, bandwidth_Bps: int, both_ways: bool = False) -> int:
-        """Return the time that a packet takes on a network port's link.
-
-        Parameters
-        ----------
-        both_ways : bool
-            Whether the port also transmits in the other direction.
-        """
+        """Return the time that a packet takes on the link of a network port, which may also
+        transmit in the other direction."""
         ser_ps = serialisation_ps(wire_bytes, bandwidth_Bps)
         duplex = self.nic_duplex_efficiency if both_ways else None
         return _rounded_like(ser_ps, ser_ps / (self.nic_efficiency if duplex is None else duplex))

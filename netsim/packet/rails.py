@@ -19,15 +19,8 @@ def nic_links(topology: Topology) -> NDArray[np.bool_]:
 
 
 def first_rail(traffic: Traffic, rails: int, policy: str) -> NDArray[np.int64]:
-    """Return the rail of each message, or of its first part if it is striped, (n_messages,) int64.
-
-    Parameters
-    ----------
-    rails : int
-        `netsim.topology.Topology.n_rails`.
-    policy : str
-        One of `netsim.packet.model.RAIL_POLICIES`.
-    """
+    """Return the rail of each message, or of its first part if it is striped, (n_messages,) int64;
+    ``policy`` is one of `netsim.packet.model.RAIL_POLICIES`."""
     program = traffic.program
     if rails == 1:
         return np.zeros(program.n_messages, dtype=np.int64)

@@ -60,16 +60,9 @@ def why_one_thread(routing: Routing, config: PacketConfig) -> str:
 def threads_used(
     routing: Routing, config: PacketConfig, threads: int | str, packets: float | None = None
 ) -> int:
-    """Return the number of threads that `simulate_packets` uses for ``threads``.
-
-    Parameters
-    ----------
-    threads : int or "auto"
-        "auto" gives one for every `NODES_A_THREAD` nodes and `PACKETS_A_THREAD` packets, no more
-        than there are cores.
-    packets : float, optional
-        Messages that are sent; without it "auto" depends only on the nodes.
-    """
+    """Return the number of threads that `simulate_packets` uses for ``threads``: "auto" is one for
+    every `NODES_A_THREAD` nodes and, if given, `PACKETS_A_THREAD` packets that are sent, no more
+    than there are cores."""
     topology, most = routing.topology, checked_threads(threads)
     if isinstance(most, str):
         most = min(available_cores(), topology.n_nodes // NODES_A_THREAD)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netsim.packet import tables as t
 from netsim.packet.build import PacketClock
@@ -47,19 +48,10 @@ def run_in_domains(
 ) -> Arrays:
     """Run all domains to the end, each on a thread, and return the joined arrays.
 
-    Parameters
-    ----------
-    arrays : Arrays
-        Of an empty network; used up.
-    routing, traffic, clock
-        What they were built from.
-    until : int
-        Tick.
-    progress : callable or None
-        See `netsim.packet.engine.simulate_packets`.
+    ``arrays``, of an empty network, is used up; ``until`` is a tick.
     """
     from netsim.packet.kernels_engine import GROW, PAUSE
-    from netsim.packet.kernels_threads import ABORTED, STATE_WORDS, run_windows
+    from netsim.packet.kernels_threads import STATE_WORDS, run_windows
 
     n = domains.n
     mail = empty_mail(domains)
@@ -87,15 +79,7 @@ def run_in_domains(
         while True:
             borders = [mail._replace(me=d) for d in range(n)]
             began = time.perf_counter()
-            try:
-                others = [pool.submit(run, d) for d in range(1, n)]
-                whys = [run(0), *(other.result() for other in others)]
-            except BaseException:
-                stop[0] = 1  # lets those go that wait for this thread
-                raise
-            why = whys[0]
-            assert why != ABORTED
-            assert whys == [why] * n
+            why = _run_all(run, n, pool, stop)
             if why == GROW:
                 mail = with_room(parts, mail, crossbar is not None)
             elif why != PAUSE:
@@ -104,9 +88,29 @@ def run_in_domains(
                 if progress is not None:
                     now = max(int(part.sc[0].now) for part in parts)
                     progress(now * clock.tick_ps / PS_PER_S)
-                took = time.perf_counter() - began
-                if took < PAUSE_S / 2:
-                    n_windows *= 2
-                elif took > 2 * PAUSE_S and n_windows > 1:
-                    n_windows //= 2
+                n_windows = _windows_after(n_windows, time.perf_counter() - began)
     return joined_arrays(parts, domains)
+
+
+def _run_all(
+    run: Callable[[int], int], n: int, pool: ThreadPoolExecutor, stop: NDArray[np.int64]
+) -> int:
+    """Run each domain until all stop, the first on this thread; return why they did."""
+    from netsim.packet.kernels_threads import ABORTED
+
+    try:
+        others = [pool.submit(run, d) for d in range(1, n)]
+        whys = [run(0), *(other.result() for other in others)]
+    except BaseException:
+        stop[0] = 1  # lets those go that wait for this thread
+        raise
+    assert whys[0] != ABORTED
+    assert whys == [whys[0]] * n
+    return whys[0]
+
+
+def _windows_after(n_windows: int, took_s: float) -> int:
+    """Return the windows until the next pause, after so many took that time."""
+    if took_s < PAUSE_S / 2:
+        return 2 * n_windows
+    return n_windows // 2 if took_s > 2 * PAUSE_S and n_windows > 1 else n_windows

@@ -19,7 +19,7 @@ import simpy
 from experiments.validation.reference.crossbar import InputQueuedNetwork
 from experiments.validation.reference.messages import Messages, Part
 from experiments.validation.reference.network import Clock, Network, Order
-from netsim.packet.checks import check_channels, check_priorities, check_run
+from netsim.packet.checks import check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
 from netsim.packet.jitter import RECEIVES, SENDS, draw_numbers, jitter_ps
 from netsim.packet.model import MAX_DURATION_PS, PacketConfig, PacketResult, to_ps
@@ -285,40 +285,13 @@ def simulate_reference(
 ) -> PacketResult:
     """Run traffic through a network, packet by packet, slowly and plainly.
 
-    Parameters
-    ----------
-    routing : Routing
-        Also sets the topology.
-    rng : numpy.random.Generator
-        One draw is taken from it: the seed of all random routing.
-    until_s : float, optional
-        End of the run in seconds, events at that very time included. By default the run
-        ends when nothing is left to happen, or when all groups that do not loop have finished.
-
-    Returns
-    -------
-    PacketResult
-        Times in picoseconds.
-
-    Raises
-    ------
-    NetcosimError
-        Traffic that does not fit the topology, a negative time.
-    NetworkDeadlockError
-        Packets wait for each other in a ring (not with ``until_s``).
-    ProgramStuckError
-        A rank waits for a message that no rank sends (not with ``until_s``).
-
-    Notes
-    -----
-    The model is described in docs/packet-model.md; `netsim.packet.engine` is the fast engine of
-    the same model and gives the same result.
+    The model is described in docs/packet-model.md; `netsim.packet.engine.simulate_packets`, the
+    fast engine of the same model, has the same arguments, result and errors. Events at ``until_s``
+    itself are included.
     """
     seed = int(rng.integers(0, 2**63))
     topology = routing.topology
-    check_run(topology, traffic, until_s)
-    check_priorities(routing, traffic, config)
-    check_channels(routing, config)
+    check_run(routing, traffic, config, until_s)
     routing = pinned_for(routing, traffic)
     clock = Clock(initial_time=0)
     program = traffic.program

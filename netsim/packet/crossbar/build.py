@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,8 +12,9 @@ from netsim.packet.crossbar import tables as x
 from netsim.packet.crossbar.tables import Crossbar
 from netsim.packet.kernels_wheel import NONE
 from netsim.packet.model import ARBITRATIONS, MERLIN_LRU, PacketConfig
-from netsim.packet.tables import Arrays, grown_events, make_table
+from netsim.packet.tables import Arrays, Table, grown_events, make_table
 from netsim.routing.base import Routing
+from netsim.topology import Topology
 
 
 def with_crossbars(
@@ -21,37 +24,12 @@ def with_crossbars(
     topology = routing.topology
     n_routers, n_links = topology.n_routers, topology.n_links
     sc = arrays.sc[0]
-    vshift = int(sc.vshift)
-    to_router = topology.link_dst >= topology.n_ports
-    from_router = topology.link_src >= topology.n_ports
     of_node = np.arange(n_links) < topology.first_router_link
     n_channels = np.where(of_node, sc.node_channels, sc.n_vcs)
-    into = np.where(to_router, topology.link_dst - topology.n_ports, -1)
-    out_of = np.where(from_router, topology.link_src - topology.n_ports, -1)
-    n_slots = np.bincount(into[to_router], n_channels[to_router], n_routers).astype(np.int64)
-    n_outputs = np.bincount(out_of[from_router], minlength=n_routers)
+    slots, slot_of, n_slots = _slots(arrays.link_router, n_channels, n_routers, int(sc.vshift))
     words = -(-n_slots // 64)
-
-    # slots in the order of their places, router by router
-    by_router = np.flatnonzero(to_router)[np.argsort(into[to_router], kind="stable")]
-    channels = n_channels[by_router]
-    first = _before(channels)
-    vc = np.arange(int(n_slots.sum())) - np.repeat(first, channels)
-    slot_of = (np.repeat(by_router, channels) << vshift) | vc
-    place = np.arange(len(slot_of)) - np.repeat(_before(n_slots), n_slots)
-    slots = make_table(n_links << vshift, x.SLOT, head=-1, tail=-1)
-    slots.place[slot_of] = place
-    slots.served[slot_of] = place - len(slot_of)
-
-    leaving = np.flatnonzero(from_router)[np.argsort(out_of[from_router], kind="stable")]
-    owner = out_of[leaving]
-    nth = np.arange(len(leaving)) - _before(n_outputs)[owner]
-    outputs = make_table(
-        n_links, x.OUTPUT_PORT, try_tick=NONE, look_next=x.NOT_LISTED, served_last=-1, router=out_of
-    )
-    outputs.bids_at[leaving] = _before(words * n_outputs)[owner] + words[owner] * nth
+    outputs, n_outputs = _outputs(topology, words)
     n_words = int((words * n_outputs).sum())
-
     merlin_lru = config.arbitration == MERLIN_LRU
     allocates = config.allocates_channels
     crossbar = Crossbar(
@@ -60,7 +38,7 @@ def with_crossbars(
             x.INPUT_PORT,
             latency=arrays.links.latency,
             bandwidth=arrays.links.bandwidth,
-            n_slots=np.where(to_router, n_channels, 0),
+            n_slots=np.where(arrays.link_router >= 0, n_channels, 0),
         ),
         outputs=outputs,
         out_space=np.full(len(arrays.channels), config.output_space, dtype=np.int64),
@@ -73,7 +51,7 @@ def with_crossbars(
         bids=np.zeros(n_words, dtype=np.uint64),
         requests=np.zeros(n_words if allocates else 1, dtype=np.uint64),
         look=np.zeros((n_routers >> 6) + 1 + (n_routers >> 12) + 1, dtype=np.uint64),
-        cross=crossings_ps(config, clock.wire, np.tile(clock.bandwidths, len(rates(config))))
+        cross=crossings_ps(config, clock.sizes.wire, np.tile(clock.bandwidths, len(rates(config))))
         // clock.tick_ps,
         scratch=np.zeros((4, int(n_outputs.max(initial=1))), dtype=np.int64),
         round_robin=int(config.arbitration == ARBITRATIONS[1]),
@@ -90,6 +68,48 @@ def with_crossbars(
         ),
     )
     return grown_events(arrays), crossbar
+
+
+def _slots(
+    router: NDArray[np.int32], n_channels: NDArray[np.int64], n_routers: int, vshift: int
+) -> tuple[Table, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the slots, those of each router by place, and how many each router has; from the
+    router that each link leads to (below 0 for none) and its channels."""
+    by_router = _by_router(router)
+    channels = n_channels[by_router]
+    n_slots = np.bincount(router[by_router], channels, n_routers).astype(np.int64)
+    vc = np.arange(int(n_slots.sum())) - np.repeat(_before(channels), channels)
+    slot_of = (np.repeat(by_router, channels) << vshift) | vc
+    place = np.arange(len(slot_of)) - np.repeat(_before(n_slots), n_slots)
+    slots = make_table(len(router) << vshift, x.SLOT, head=-1, tail=-1)
+    slots.place[slot_of] = place
+    slots.served[slot_of] = place - len(slot_of)
+    return slots, slot_of, n_slots
+
+
+def _outputs(topology: Topology, words: NDArray[np.int64]) -> tuple[Table, NDArray[np.int64]]:
+    """Return the output ports, and how many each router has, from the words of its slots."""
+    router = np.maximum(topology.link_src - topology.n_ports, -1)
+    n_outputs = np.bincount(router[router >= 0], minlength=topology.n_routers)
+    leaving = _by_router(router)
+    owner = router[leaving]
+    nth = np.arange(len(leaving)) - _before(n_outputs)[owner]
+    outputs = make_table(
+        topology.n_links,
+        x.OUTPUT_PORT,
+        try_tick=NONE,
+        look_next=x.NOT_LISTED,
+        served_last=-1,
+        router=router,
+    )
+    outputs.bids_at[leaving] = _before(words * n_outputs)[owner] + words[owner] * nth
+    return outputs, n_outputs
+
+
+def _by_router(router: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return the links that have a router (0 or above), in its order."""
+    links = np.flatnonzero(router >= 0)
+    return links[np.argsort(router[links], kind="stable")]
 
 
 def _before(counts: NDArray[np.int64]) -> NDArray[np.int64]:

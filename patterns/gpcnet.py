@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
 
@@ -65,22 +66,11 @@ def gpcnet(
         )
     # (slices, nodes)
     members = np.arange(n_ranks).reshape(-1, ranks_per_node).T
+    if test == "natural-ring":
+        return _rings(test, members, [members], message_bytes, iterations, window)
     if "ring" in test:
-        parts, begin = [], 0
-        for _ in range(1 if test == "natural-ring" else draws):
-            order = members if test == "natural-ring" else rng.permuted(members, axis=1)
-            barrier = _barrier(members) if test == "ring-barrier" else []
-            one = join([_exchange(order, message_bytes, window), *barrier])
-            parts += [one.later(begin + i * (1 + len(barrier))) for i in range(iterations)]
-            begin += iterations * (1 + len(barrier))
-        if test == "get-ring":
-            return build_one_sided(n_ranks, begin, join(parts), is_get=True)
-        if test != "put-ring":
-            return waiting_for_sends(build_program(n_ranks, begin, join(parts)))
-        puts = waiting_for_sends(build_one_sided(n_ranks, begin, join(parts), is_get=False))
-        # a port has one queue; the answers of a real NIC do not wait behind its data
-        waited = ~np.asarray(puts.step_waits_sends)
-        return replace(puts, recv_need=puts.recv_need * waited)
+        drawn = (rng.permuted(members, axis=1) for _ in range(draws))
+        return _rings(test, members, drawn, message_bytes, iterations, window)
     others, first = members[:, 1:], members[:, :1]
     to_first = make_messages(others, 0, first, 0, message_bytes)
     if test == "incast":
@@ -93,6 +83,31 @@ def gpcnet(
         collective, size = Collective(test, algorithm), message_bytes * members.shape[1]
     messages, n_steps = collective.messages(members, size)
     return waiting_for_sends(build_program(n_ranks, n_steps, messages, iterations))
+
+
+def _rings(
+    test: str,
+    members: NDArray[np.int64],
+    rings: Iterable[NDArray[np.int64]],
+    message_bytes: int,
+    iterations: int,
+    window: int,
+) -> Program:
+    """Return exchanges in rings, one after the other, each a permutation of the members."""
+    parts, begin = [], 0
+    for order in rings:
+        barrier = _barrier(members) if test == "ring-barrier" else []
+        one = join([_exchange(order, message_bytes, window), *barrier])
+        parts += [one.later(begin + i * (1 + len(barrier))) for i in range(iterations)]
+        begin += iterations * (1 + len(barrier))
+    if test == "get-ring":
+        return build_one_sided(members.size, begin, join(parts), is_get=True)
+    if test != "put-ring":
+        return waiting_for_sends(build_program(members.size, begin, join(parts)))
+    puts = waiting_for_sends(build_one_sided(members.size, begin, join(parts), is_get=False))
+    # a port has one queue; the answers of a real NIC do not wait behind its data
+    waited = ~np.asarray(puts.step_waits_sends)
+    return replace(puts, recv_need=puts.recv_need * waited)
 
 
 def _exchange(order: NDArray[np.int64], message_bytes: int, window: int) -> Messages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,8 @@ def join(parts: Sequence[Messages]) -> Messages:
     """Return all messages of several lists, in that order."""
     if not parts:
         return make_messages([], [], [], [], [])
-    return Messages(
-        np.concatenate([p.src for p in parts]),
-        np.concatenate([p.src_step for p in parts]),
-        np.concatenate([p.dst for p in parts]),
-        np.concatenate([p.dst_step for p in parts]),
-        np.concatenate([p.n_bytes for p in parts]),
-    )
+    columns = (field.name for field in fields(Messages))
+    return Messages(*(np.concatenate([getattr(p, name) for p in parts]) for name in columns))
 
 
 MESSAGE_BYTES = 200
@@ -91,11 +86,8 @@ def need_messages(n_messages: int, n_steps: int, given: str) -> None:
 
 def check_common(n_ranks: int, message_bytes: int, iterations: int) -> None:
     """Raise NetcosimError unless all three are at least 1."""
-    for key, value in (
-        ("n_ranks", n_ranks),
-        ("message_bytes", message_bytes),
-        ("iterations", iterations),
-    ):
+    named = {"n_ranks": n_ranks, "message_bytes": message_bytes, "iterations": iterations}
+    for key, value in named.items():
         if value < 1:
             raise NetcosimError(f"pattern: {key} = {value}; it must be at least 1")
 

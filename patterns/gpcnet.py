@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
 
@@ -66,11 +65,16 @@ def gpcnet(
         )
     # (slices, nodes)
     members = np.arange(n_ranks).reshape(-1, ranks_per_node).T
-    if test == "natural-ring":
-        return _rings(test, members, [members], message_bytes, iterations, window)
     if "ring" in test:
-        drawn = (rng.permuted(members, axis=1) for _ in range(draws))
-        return _rings(test, members, drawn, message_bytes, iterations, window)
+        rings = [members]
+        if test != "natural-ring":
+            rings = [rng.permuted(members, axis=1) for _ in range(draws)]
+        barrier = _barrier(members) if test == "ring-barrier" else []
+        rounds = [join([_exchange(ring, message_bytes, window), *barrier]) for ring in rings]
+        in_order = [one for one in rounds for _ in range(iterations)]
+        steps = 1 + len(barrier)
+        messages = join([one.later(steps * i) for i, one in enumerate(in_order)])
+        return _of_rings(test, n_ranks, steps * len(in_order), messages)
     others, first = members[:, 1:], members[:, :1]
     to_first = make_messages(others, 0, first, 0, message_bytes)
     if test == "incast":
@@ -85,26 +89,13 @@ def gpcnet(
     return waiting_for_sends(build_program(n_ranks, n_steps, messages, iterations))
 
 
-def _rings(
-    test: str,
-    members: NDArray[np.int64],
-    rings: Iterable[NDArray[np.int64]],
-    message_bytes: int,
-    iterations: int,
-    window: int,
-) -> Program:
-    """Return exchanges in rings, one after the other, each a permutation of the members."""
-    parts, begin = [], 0
-    for order in rings:
-        barrier = _barrier(members) if test == "ring-barrier" else []
-        one = join([_exchange(order, message_bytes, window), *barrier])
-        parts += [one.later(begin + i * (1 + len(barrier))) for i in range(iterations)]
-        begin += iterations * (1 + len(barrier))
+def _of_rings(test: str, n_ranks: int, n_steps: int, exchanges: Messages) -> Program:
+    """Return the program of exchanges in rings, of messages, gets or puts."""
     if test == "get-ring":
-        return build_one_sided(members.size, begin, join(parts), is_get=True)
+        return build_one_sided(n_ranks, n_steps, exchanges, is_get=True)
     if test != "put-ring":
-        return waiting_for_sends(build_program(members.size, begin, join(parts)))
-    puts = waiting_for_sends(build_one_sided(members.size, begin, join(parts), is_get=False))
+        return waiting_for_sends(build_program(n_ranks, n_steps, exchanges))
+    puts = waiting_for_sends(build_one_sided(n_ranks, n_steps, exchanges, is_get=False))
     # a port has one queue; the answers of a real NIC do not wait behind its data
     waited = ~np.asarray(puts.step_waits_sends)
     return replace(puts, recv_need=puts.recv_need * waited)

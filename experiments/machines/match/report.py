@@ -27,6 +27,8 @@ CONDITION = (
     "The benchmarks had the network for themselves; an algorithm that neither their outputs nor "
     "--algorithm name is MPICH's."
 )
+Explained = tuple[Fitted, float, float] | None
+"""See `experiments.machines.match.fit.explaining`."""
 
 
 def judged(matched: Sequence[Matched]) -> list[Matched]:
@@ -35,9 +37,7 @@ def judged(matched: Sequence[Matched]) -> list[Matched]:
 
 
 def recommend(
-    matched: Sequence[Matched],
-    fitted: Sequence[Fitted],
-    explained: tuple[Fitted, float, float] | None,
+    matched: Sequence[Matched], fitted: Sequence[Fitted], explained: Explained
 ) -> Recommendation:
     """Return how far the machine is from its description, what explains it, and what to do next."""
     if not judged(matched):
@@ -48,11 +48,7 @@ def recommend(
     return Recommendation(sentence, (), CONDITION, step)
 
 
-def _sentence(
-    matched: Sequence[Matched],
-    fitted: Sequence[Fitted],
-    explained: tuple[Fitted, float, float] | None,
-) -> str:
+def _sentence(matched: Sequence[Matched], fitted: Sequence[Fitted], explained: Explained) -> str:
     times = [1 / one.ratio for one in judged(matched)]
     middle = float(np.median(times))
     subject = "After the fit, the machine" if fitted else "The machine"
@@ -70,7 +66,7 @@ def _sentence(
     return f"{subject} {how} (median of {counted(len(times), 'row')}{unused})."
 
 
-def _next_step(fitted: Sequence[Fitted], explained: tuple[Fitted, float, float] | None) -> str:
+def _next_step(fitted: Sequence[Fitted], explained: Explained) -> str:
     if fitted:
         return "Simulate with the fitted machine, which --output FILE.toml writes."
     if explained is None:

@@ -134,7 +134,6 @@ def grouped_bars(
         legend.
     order : sequence, optional
         Groups from left to right; in order of first appearance by default.
-    colours : mapping of by to colour, optional
     name : callable
         Of a ``by`` value: its name in the legend.
     numbers : str
@@ -186,8 +185,6 @@ def curves(
 
     Parameters
     ----------
-    axis, frame, name
-        See `grouped_bars`.
     x, y, by : str
         Columns: the place, the height, the line.
     steps : bool
@@ -264,8 +261,6 @@ def dots(
 
     Parameters
     ----------
-    axis, frame
-        See `grouped_bars`.
     styles : mapping of by to MarkStyle, optional
         The last kind is drawn on top; by default the colours and markers of all figures.
     """

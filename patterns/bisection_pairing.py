@@ -14,6 +14,7 @@ from netsim.limits import shown
 from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import (
+    Messages,
     build_one_sided,
     build_program,
     check_common,
@@ -102,26 +103,26 @@ def bisection_pairing(
     given = f"rounds = {shown(rounds)} of chunks = {shown(chunks)} on {n_ranks} ranks"
     in_all = iterations * (rounds + warmup_rounds)
     need_messages(n_ranks * in_all * chunks, 2 * n_ranks * in_all, given)
-    other = _partners(n_ranks, partner)
-    src = np.arange(n_ranks, dtype=np.int64)
+    messages = _round(_partners(n_ranks, partner), message_bytes, chunks, mode)
+    if mode in ("put", "get"):
+        return build_one_sided(n_ranks, 1, messages, mode == "get", in_all)
+    return build_program(n_ranks, 1 if mode == "both" else 2, messages, in_all)
+
+
+def _round(other: NDArray[np.int64], message_bytes: int, chunks: int, mode: str) -> Messages:
+    """Return the messages of a round between the ranks and their partners."""
+    src = np.arange(len(other))
     if mode == "both":
         one = make_messages(src, 0, other, 0, message_bytes)
-        n_steps = 1
     else:
         # The lower rank sends in step 0 and waits there for the answer; the upper waits in
         # step 0 and answers in step 1.
         one = make_messages(src, (src > other).astype(np.int64), other, 0, message_bytes)
-        n_steps = 2
-    one = select(one, one.src != one.dst)
-    if mode in ("put", "get"):
-        own = join([select(one, one.src < one.dst)] * chunks)
-        return build_one_sided(n_ranks, 1, own, mode == "get", in_all)
-    messages = join([one] * chunks)
-    if mode == "one-way":
-        down = src > other
-        answers = make_messages(src[down], 1, other[down], 0, ANSWER_BYTES)
-        messages = join([*[select(one, one.src < one.dst)] * chunks, answers])
-    return build_program(n_ranks, n_steps, messages, in_all)
+    if mode in ("both", "ping-pong"):
+        return join([select(one, src != other)] * chunks)
+    answers = make_messages(src, 1, other, 0, ANSWER_BYTES)
+    answered = [select(answers, src > other)] if mode == "one-way" else []
+    return join([*[select(one, src < other)] * chunks, *answered])
 
 
 PATTERN = Pattern(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,8 @@ def join(parts: Sequence[Messages]) -> Messages:
     """Return all messages of several lists, in that order."""
     if not parts:
         return make_messages([], [], [], [], [])
-    return Messages(
-        np.concatenate([p.src for p in parts]),
-        np.concatenate([p.src_step for p in parts]),
-        np.concatenate([p.dst for p in parts]),
-        np.concatenate([p.dst_step for p in parts]),
-        np.concatenate([p.n_bytes for p in parts]),
-    )
+    columns = (field.name for field in fields(Messages))
+    return Messages(*(np.concatenate([getattr(p, name) for p in parts]) for name in columns))
 
 
 MESSAGE_BYTES = 200
@@ -91,11 +86,8 @@ def need_messages(n_messages: int, n_steps: int, given: str) -> None:
 
 def check_common(n_ranks: int, message_bytes: int, iterations: int) -> None:
     """Raise NetcosimError unless all three are at least 1."""
-    for key, value in (
-        ("n_ranks", n_ranks),
-        ("message_bytes", message_bytes),
-        ("iterations", iterations),
-    ):
+    named = {"n_ranks": n_ranks, "message_bytes": message_bytes, "iterations": iterations}
+    for key, value in named.items():
         if value < 1:
             raise NetcosimError(f"pattern: {key} = {value}; it must be at least 1")
 
@@ -117,21 +109,19 @@ def build_program(
     Parameters
     ----------
     n_steps : int or (n_ranks,) int
-        Steps of one iteration, the same for all ranks or one number a rank.
+        Of one iteration, the same for all ranks or one number a rank.
     messages : Messages
         Of one iteration.
     compute_s : float, (n_steps,) or (all steps of one iteration,) float
-        Seconds of computing before the sends of a step: one value for all steps, one a
-        step (if all ranks have the same steps), or one for each step of each rank.
+        Seconds of computing before the sends: of all steps, of each if all ranks have the same
+        steps, or of each step of each rank.
     wait : bool
         True: a step waits for all messages that name it. False: no rank waits.
     stream_ptr : (n_ranks+1,) int64, optional
         First stream of each rank. Messages, steps and times are then those of streams, numbered
         through, where they are those of ranks without it.
-    kinds : tuple of str
-        Kinds of communication.
-    step_kind : int
-        Kind of each step, in the shapes of ``compute_s``; see `netsim.traffic.Program`.
+    kinds, step_kind : tuple of str, int
+        As in `netsim.traffic.Program`; ``step_kind`` in the shapes of ``compute_s``.
     """
     n_streams = n_ranks if stream_ptr is None else int(stream_ptr[-1])
     per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_streams,))
@@ -142,12 +132,7 @@ def build_program(
         total * iterations,
         f"iterations = {shown(iterations)} (rounds among them) on {n_ranks} ranks",
     )
-    sender = step_ptr[messages.src] + messages.src_step
-    receiver = step_ptr[messages.dst] + messages.dst_step
-    dst, n_bytes = messages.dst, messages.n_bytes
-    if len(sender) > 1 and np.any(sender[1:] < sender[:-1]):
-        order = np.argsort(sender, kind="stable")
-        sender, receiver, dst, n_bytes = sender[order], receiver[order], dst[order], n_bytes[order]
+    sender, receiver, dst, n_bytes = _in_order(messages, step_ptr)
     sends = np.bincount(sender, minlength=total)
     need = np.bincount(receiver, minlength=total) if wait else np.zeros(total)
     if stream_ptr is not None:
@@ -163,11 +148,20 @@ def build_program(
         send_step=receiver.astype(np.int32),
         stream_ptr=stream_ptr,
         kinds=kinds,
-        step_kind=_of_steps(np.asarray(step_kind, dtype=np.int8), n_streams, total)
-        if kinds
-        else None,
+        step_kind=_of_steps(np.asarray(step_kind, np.int8), n_streams, total) if kinds else None,
     )
     return once if iterations == 1 else _repeated(once, iterations)
+
+
+def _in_order(messages: Messages, step_ptr: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Return steps of senders and receivers, numbered through, receivers and bytes, as sent."""
+    sender = step_ptr[messages.src] + messages.src_step
+    receiver = step_ptr[messages.dst] + messages.dst_step
+    dst, n_bytes = messages.dst, messages.n_bytes
+    if len(sender) > 1 and np.any(sender[1:] < sender[:-1]):
+        order = np.argsort(sender, kind="stable")
+        return sender[order], receiver[order], dst[order], n_bytes[order]
+    return sender, receiver, dst, n_bytes
 
 
 def _repeated(once: Program, iterations: int) -> Program:

@@ -66,21 +66,15 @@ def gpcnet(
     # (slices, nodes)
     members = np.arange(n_ranks).reshape(-1, ranks_per_node).T
     if "ring" in test:
-        parts, begin = [], 0
-        for _ in range(1 if test == "natural-ring" else draws):
-            order = members if test == "natural-ring" else rng.permuted(members, axis=1)
-            barrier = _barrier(members) if test == "ring-barrier" else []
-            one = join([_exchange(order, message_bytes, window), *barrier])
-            parts += [one.later(begin + i * (1 + len(barrier))) for i in range(iterations)]
-            begin += iterations * (1 + len(barrier))
-        if test == "get-ring":
-            return build_one_sided(n_ranks, begin, join(parts), is_get=True)
-        if test != "put-ring":
-            return waiting_for_sends(build_program(n_ranks, begin, join(parts)))
-        puts = waiting_for_sends(build_one_sided(n_ranks, begin, join(parts), is_get=False))
-        # a port has one queue; the answers of a real NIC do not wait behind its data
-        waited = ~np.asarray(puts.step_waits_sends)
-        return replace(puts, recv_need=puts.recv_need * waited)
+        rings = [members]
+        if test != "natural-ring":
+            rings = [rng.permuted(members, axis=1) for _ in range(draws)]
+        barrier = _barrier(members) if test == "ring-barrier" else []
+        rounds = [join([_exchange(ring, message_bytes, window), *barrier]) for ring in rings]
+        in_order = [one for one in rounds for _ in range(iterations)]
+        steps = 1 + len(barrier)
+        messages = join([one.later(steps * i) for i, one in enumerate(in_order)])
+        return _of_rings(test, n_ranks, steps * len(in_order), messages)
     others, first = members[:, 1:], members[:, :1]
     to_first = make_messages(others, 0, first, 0, message_bytes)
     if test == "incast":
@@ -93,6 +87,18 @@ def gpcnet(
         collective, size = Collective(test, algorithm), message_bytes * members.shape[1]
     messages, n_steps = collective.messages(members, size)
     return waiting_for_sends(build_program(n_ranks, n_steps, messages, iterations))
+
+
+def _of_rings(test: str, n_ranks: int, n_steps: int, exchanges: Messages) -> Program:
+    """Return the program of exchanges in rings, of messages, gets or puts."""
+    if test == "get-ring":
+        return build_one_sided(n_ranks, n_steps, exchanges, is_get=True)
+    if test != "put-ring":
+        return waiting_for_sends(build_program(n_ranks, n_steps, exchanges))
+    puts = waiting_for_sends(build_one_sided(n_ranks, n_steps, exchanges, is_get=False))
+    # a port has one queue; the answers of a real NIC do not wait behind its data
+    waited = ~np.asarray(puts.step_waits_sends)
+    return replace(puts, recv_need=puts.recv_need * waited)
 
 
 def _exchange(order: NDArray[np.int64], message_bytes: int, window: int) -> Messages:

@@ -19,7 +19,7 @@ from experiments.kit.logs import present
 from experiments.kit.papers import Analysis, Options, PaperFigure, Point
 from experiments.kit.queues import Found, Frames, noted
 from netcosim.config.content import checked_config
-from netcosim.report.figures.panels import grouped_bars, panels
+from netcosim.report.figures.panels import Heights, grouped_bars, panels
 from netcosim.runs.draws import Draws
 from netcosim.runs.frames import first_seen, groups
 from netcosim.runs.store import Rows
@@ -129,7 +129,8 @@ def fig6_draw(analysis: Analysis, options: Options) -> Figure:
     }
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
-        grouped_bars(axis, rows, "log", "policy", "steady_utilisation", scale=100, marks=marks)
+        percent = Heights("steady_utilisation", scale=100)
+        grouped_bars(axis, rows, "log", "policy", percent, marks=marks)
         axis.set_ylim(80, 100)
 
     width = max(6.0, 1.2 * table["log"].nunique() + 1)
@@ -254,10 +255,7 @@ def _scenario_bars(
             rows,
             "scenario",
             "policy",
-            column,
-            scale=100,
-            zero=1,
-            outline=outline,
+            Heights(column, outline=outline, scale=100, zero=1),
             marks=here,
             order=first_seen(table, "scenario"),
         )

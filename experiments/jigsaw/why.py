@@ -21,7 +21,7 @@ from experiments.kit.fat_tree_logs import ISOLATING
 from experiments.kit.frames import lookup
 from experiments.kit.papers import Analysis, Options
 from experiments.kit.queues import Found, Frames, reading_of
-from netcosim.report.figures.panels import grouped_bars, panels
+from netcosim.report.figures.panels import Heights, grouped_bars, panels
 from netcosim.report.figures.style import INK, colour
 from netcosim.runs.frames import groups
 from queuesim.observables.machine import EACH, TO_LAST_START
@@ -195,9 +195,8 @@ def table2_draw(analysis: Analysis, options: Options) -> Figure:
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         by = {kind: i for i, kind in enumerate(kinds)}
         rows = rows.sort_values("series", key=lambda column: column.map(by), kind="stable")
-        grouped_bars(
-            axis, rows, "utilisation (%)", "series", "percent", order=RANGES, colours=kinds
-        )
+        columns = ("utilisation (%)", "series", Heights("percent"))
+        grouped_bars(axis, rows, *columns, order=RANGES, colours=kinds)
 
     return panels(
         long.sort_values("policy", key=lambda column: column.map(ISOLATING.index), kind="stable"),

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from netcosim.report.effect import COMMUNICATION
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
-from netcosim.report.figures.panels import MarkStyle, curves, dots, grouped_bars, panels
+from netcosim.report.figures.panels import Heights, MarkStyle, curves, dots, grouped_bars, panels
 from netcosim.report.figures.style import INK, SOFT, grid, marker, new_figure
 
 Colours = Mapping[str, str]
@@ -65,7 +65,8 @@ def waits_drawing(jobs: pd.DataFrame, reference: str, colours: Colours) -> Drawi
 def communication_figure(rows: pd.DataFrame, reference: str, colours: Colours) -> Figure:
     """Draw communication over the reference's by size class, a panel a pattern."""
     shown = rows[rows["nodes"] != "all"].copy()
-    for column in ("communication_ratio_low", "communication_ratio_high"):
+    ends = ("communication_ratio_low", "communication_ratio_high")
+    for column in ends:
         shown[column] = shown[column].astype(float)
     sizes = [s for s in dict.fromkeys(rows["nodes"]) if s != "all"]
     return panels(
@@ -76,10 +77,7 @@ def communication_figure(rows: pd.DataFrame, reference: str, colours: Colours) -
             part,
             "nodes",
             "policy",
-            "communication_ratio",
-            scale=100,
-            zero=1.0,
-            ends=("communication_ratio_low", "communication_ratio_high"),
+            Heights("communication_ratio", ends, scale=100, zero=1.0),
             order=sizes,
             colours=colours,
         ),
@@ -105,7 +103,7 @@ def changes_figure(gains: pd.DataFrame, colours: Colours) -> Figure:
             part,
             "nodes",
             "side",
-            "share",
+            Heights("share"),
             colours={"gain": colours[part["policy"].iloc[0]], "lose": SOFT},
         ),
         columns=2,

@@ -18,12 +18,14 @@ from experiments.judge.figures import (
 )
 from experiments.judge.verdict import format_score
 from experiments.judge.waits import EXACTLY, SHORT_S, UNKNOWN, rate_waits
-from netcosim.report.effect import Effect, effect_rows
+from netcosim.report.effect import COMMUNICATION as COMMUNICATION_TIME
+from netcosim.report.effect import TURNAROUND, WAIT, Effect, effect_rows
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.page import Section
 from netsim.parameters import parameters_of
 from netsim.topologies.registry import FAMILIES
 from netsim.units import format_quantity, short_name
+from queuesim.statistics import ENDS
 
 Frames = Mapping[str, pd.DataFrame]
 COMMUNICATION, NODE_HOURS = "Communication", "Run time by node-hours"
@@ -158,11 +160,11 @@ def _communication(
         Section(
             COMMUNICATION,
             f"Packets of the jobs that run side by side at instants of {reference}'s schedule, "
-            f"where it has them, and where each other policy has the same jobs. Ratio: time of a "
-            f"job's communication over that under {reference}; below 1 is faster. It is the "
-            "product of what the others' interference and what the job's own nodes change, in the "
-            "two columns to the right. Intervals: whole snapshots drawn again.",
-            rows,
+            f"where it has them, and where each other policy has the same jobs. Minus: "
+            "faster. The two columns to the right are the factors of that: what the others' "
+            "interference and what the job's own nodes change. Intervals: whole snapshots drawn "
+            "again.",
+            _in_percent(rows, reference),
             communication_figure(rows, reference, colours),
             "Bars below 0: faster. Lines: intervals; none for fewer than 5 snapshots or jobs.",
         ),
@@ -175,13 +177,23 @@ def _communication(
     ]
 
 
+def _in_percent(rows: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Return a table with changes from the reference in place of ratios to it."""
+    heads = {f"{n}_ratio": f"{n}_percent" for n in ("others_interference", "own_placement")}
+    quantities = {"communication": COMMUNICATION_TIME, "wait": WAIT, "turnaround": TURNAROUND}
+    for name, quantity in quantities.items():
+        heads |= {f"{name}_ratio{end}": f"{quantity.label(reference)}{end}" for end in ENDS}
+    known = {ratio: 100 * (rows[ratio].astype(float) - 1) for ratio in heads if ratio in rows}
+    return rows.assign(**known).rename(columns=heads)
+
+
 def _waiting(requested: JudgeConfig, frames: Frames, reference: str) -> Section:
     return Section(
         "Waits",
         "The full queue under each policy. First with the run times of the log: what it costs to "
         "wait for a placement. Then with run times fed back (run-time model "
         f"{requested.config.queue.run_time_model}; {reference} has those of the log): faster "
-        "communication frees nodes earlier. Ratios are to the reference; intervals: whole days of "
+        "communication frees nodes earlier. Minus: shorter; intervals: whole days of "
         "submission (tenths of a shorter log) drawn again, which is short of the truth where a "
         "queue takes longer to drain."
         + (
@@ -191,7 +203,7 @@ def _waiting(requested: JudgeConfig, frames: Frames, reference: str) -> Section:
             if requested.config.reference
             else ""
         ),
-        frames["queue"],
+        _in_percent(frames["queue"], reference),
     )
 
 
@@ -246,13 +258,14 @@ def _fractions(frames: Frames, paired: Sequence[Effect], colours: Colours) -> li
         return []
     cells = zip(rows["communication_fraction"], rows["assumed"], strict=True)
     shares = [f"{100 * f:g} %{' (assumed above)' if assumed else ''}" for f, assumed in cells]
+    table = rows.assign(communication_fraction=shares).drop(columns="assumed")
     return [
         Section(
             "If jobs communicate less or more",
             "The same jobs at the same instants, each communicating this share of its run time "
             "(the one assumed above: in the mean); waits with run times fed back from these "
             "packets.",
-            rows.assign(communication_fraction=shares).drop(columns="assumed"),
+            _in_percent(table, paired[0].against),
             fraction_figure(rows, paired[0].quantity.label(paired[0].against), colours),
         )
     ]

@@ -176,7 +176,7 @@ def _next_step(paired: Sequence[Effect], snapshots: int, seconds: float) -> str:
 
 
 def details(tables: Tables) -> list[str]:
-    """Return one sentence a policy, and the score's quality.
+    """Return one sentence a policy, the score's quality, and directions of waits.
 
     Waits are printed only as far as the simulated queue reproduces the log's: with the policies
     where it does well, by their direction where it does so roughly or no log knows, not at all
@@ -187,8 +187,11 @@ def details(tables: Tables) -> list[str]:
     lines = [format_policy(policy, tables, word in RELIABLE) for policy in others]
     lines += [format_score(row) for row in tables.get("score", ()) if row["pattern"] == "all"]
     if word not in (*RELIABLE, BADLY):
-        ways = "; ".join(f"{policy} {_direction(policy, tables)}" for policy in others)
-        lines.append(f"Direction of the simulated mean wait against {reference}: {ways}.")
+        ways: dict[str, list[str]] = {}
+        for policy in others:
+            ways.setdefault(_direction(policy, tables), []).append(policy)
+        clauses = "; ".join(f"{way} under {', '.join(names)}" for way, names in ways.items())
+        lines.append(f"Compared with {reference}, the simulated mean wait is {clauses}.")
     return lines
 
 
@@ -199,7 +202,9 @@ def _direction(policy: str, tables: Tables) -> str:
         return "longer"
     if not wait.has_interval and wait.value == 0:
         return "unchanged"
-    return ("shorter" if wait.better else "longer") if wait.significant else "not significant"
+    if not wait.significant:
+        return "not significantly different"
+    return "shorter" if wait.better else "longer"
 
 
 def format_score(row: Row) -> str:

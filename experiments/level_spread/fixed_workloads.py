@@ -31,9 +31,9 @@ from experiments.level_spread.times import (
     reduction_percent,
     shrinking,
 )
+from netcosim.report.figures.panels import Heights, grouped_bars, panels
 from netcosim.report.figures.panels import boxes as draw_boxes
 from netcosim.report.figures.panels import dots as draw_dots
-from netcosim.report.figures.panels import grouped_bars, panels
 from netcosim.runs.frames import cells, first_seen, groups
 from queuesim.statistics import Interval
 
@@ -294,9 +294,8 @@ def fig8_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 def _bars(axis: Axes, part: pd.DataFrame, x: str) -> None:
     """Draw ratios with a standard deviation either way, and a line at the reference."""
     ends = {"below": part["ratio"] - part["ratio_sd"], "above": part["ratio"] + part["ratio_sd"]}
-    grouped_bars(
-        axis, part.assign(**ends), x, "policy", "ratio", ends=("below", "above"), colours=COLOURS
-    )
+    ratios = Heights("ratio", ends=("below", "above"))
+    grouped_bars(axis, part.assign(**ends), x, "policy", ratios, colours=COLOURS)
     axis.axhline(1, color="0.5", lw=0.6)
 
 

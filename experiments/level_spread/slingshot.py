@@ -20,7 +20,7 @@ from experiments.kit.dragonfly_workloads.workloads import JobType
 from experiments.kit.frames import lookup
 from experiments.kit.papers import Analysis, Options
 from experiments.level_spread.times import COLOURS
-from netcosim.report.figures.panels import grouped_bars, panels
+from netcosim.report.figures.panels import Heights, grouped_bars, panels
 from netcosim.runs.frames import groups
 
 POLICIES = ("rdn", "rdg", "simple", LEVEL_SPREAD)
@@ -70,7 +70,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
         analysis.tables["times"],
         "routing",
         lambda axis, part: grouped_bars(
-            axis, part, "arrangement", "policy", "mean_time_us", colours=COLOURS
+            axis, part, "arrangement", "policy", Heights("mean_time_us"), colours=COLOURS
         ),
         columns=2,
         size_in=(5.0, 2.8),

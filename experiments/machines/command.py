@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,12 +46,13 @@ def run(args: argparse.Namespace) -> int:
     from experiments.machines.match.fit import explaining, fit, match_all
     from experiments.machines.match.machine import load_match
     from experiments.machines.match.report import (
+        details,
         fitted_lines,
         frame_of,
         judged,
         machine_text,
         page_text,
-        sentences,
+        recommend,
         table_lines,
     )
     from netcosim.announce import compile_kernels
@@ -80,19 +82,30 @@ def run(args: argparse.Namespace) -> int:
     matched = match_all(rows, machine, algorithms, fitted)
     judging = judged(matched) and not args.fit
     explained = explaining(machine, matched, algorithms) if judging else None
-    lead = sentences(matched, fitted, explained)
-    print("\n".join([*lead, *fitted_lines(fitted), *table_lines(matched)]))
+    answer = recommend(matched, fitted, explained)
+    lines = [*details(matched), *fitted_lines(fitted), *table_lines(matched)]
+    print("\n".join([*answer.lines(), *lines]))
     if args.output:
-        write_text_atomically(Path(args.output), machine_text(raw, fitted, lead[0]))
+        write_text_atomically(Path(args.output), machine_text(raw, fitted, answer.sentence))
     page = page_text(
-        f"{path.stem}: measured and simulated", lead, matched, fitted, read_text(path),
-        {file: file_digest(file) for file in args.files},
+        f"{path.stem}: measured and simulated", answer, matched, fitted, command=_command(args),
+        config=read_text(path), inputs={file: file_digest(file) for file in args.files},
     )  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     write_text_atomically(out / "rows.csv", frame_of(matched).to_csv(index=False))
     written = write_page(out / PAGE_FILE, page)
     print(f"page: {written}; rows.csv{f'; {args.output}' if args.output else ''}")
     return 0
+
+
+def _command(args: argparse.Namespace) -> str:
+    """Return the command with the options that it was given."""
+    words = ["netcosim", "match", args.machine, *args.files]
+    for name in ("nodes", "ranks", "where", "algorithm", "output", "out"):
+        value = getattr(args, name)
+        values = value if isinstance(value, list) else [value]
+        words += [word for one in values if one is not None for word in (f"--{name}", str(one))]
+    return shlex.join([*words, *(["--fit"] if args.fit else [])])
 
 
 def _algorithms(args: argparse.Namespace) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netcosim.report.figures.panels import grouped_bars
+from netcosim.report.figures.panels import Heights, grouped_bars
 
 
 def two_sides(axis: Axes, table: pd.DataFrame, sides: Mapping[str, str], factor: str) -> None:
@@ -21,7 +21,7 @@ def two_sides(axis: Axes, table: pd.DataFrame, sides: Mapping[str, str], factor:
     """
     table = table.sort_values("Midplanes")
     long = table.melt("Midplanes", list(sides), "side", "height")
-    grouped_bars(axis, long, "Midplanes", "side", "height", name=sides.__getitem__)
+    grouped_bars(axis, long, "Midplanes", "side", Heights("height"), name=sides.__getitem__)
     highest = table[list(sides)].max(axis=1)
     for x, (top, times) in enumerate(zip(highest, table[factor], strict=True)):
         axis.text(x, top, f"x{times:.2f}", ha="center", va="bottom", fontsize=8)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data, read_printed
 from experiments.kit.papers import Analysis, Options, PaperFigure, Point
-from netcosim.report.figures.panels import Draw, curves, grouped_bars, panels
+from netcosim.report.figures.panels import Draw, Heights, curves, grouped_bars, panels
 
 printed = read_printed("partitions")["tables"]
 BLANK = ""
@@ -109,7 +109,7 @@ def current_and_proposed(analysis: Analysis, options: Options) -> Figure:
 
     def draw(axis: Axes, part: pd.DataFrame) -> None:
         sizes = sorted(part[part["choice"] == "mira-current"]["Midplanes"])
-        bars = ("Midplanes", "choice", "bisection")
+        bars = ("Midplanes", "choice", Heights("bisection"))
         grouped_bars(axis, part, *bars, order=sizes, name=names.__getitem__, numbers="%d")
 
     return _panel(analysis, "machine", "Mira: current and proposed partitions", draw)

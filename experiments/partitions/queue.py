@@ -16,7 +16,7 @@ from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.points import OBSERVE, config_points
-from netcosim.report.figures.panels import grouped_bars, panels
+from netcosim.report.figures.panels import Heights, grouped_bars, panels
 from netcosim.report.figures.style import colour
 from netcosim.runs.frames import groups
 from netsim.inputs import checked_path, input_file
@@ -126,8 +126,7 @@ def queue_bars(analysis: Analysis, options: Options) -> Figure:
             part.dropna(subset="seconds"),
             "policy",
             "bound_jobs",
-            "seconds",
-            scale=1 / 3600,
+            Heights("seconds", scale=1 / 3600),
             order=POLICIES,
             colours=shares,
             name=lambda share: f"{share:.0%} of jobs bound",

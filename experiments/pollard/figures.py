@@ -13,7 +13,7 @@ from experiments.kit.frames import against_baseline, lookup
 from experiments.kit.logs import read_logs
 from experiments.kit.papers import Analysis, Options
 from experiments.kit.queues import Found, Frames
-from netcosim.report.figures.panels import FIVE, boxes, grouped_bars, panels
+from netcosim.report.figures.panels import FIVE, Heights, boxes, grouped_bars, panels
 from netcosim.report.figures.style import INK, colour
 from netcosim.runs.frames import first_seen, groups
 from queuesim.observables.hops import SEVERAL
@@ -189,9 +189,7 @@ def fig9_draw(analysis: Analysis, options: Options) -> Figure:
             rows,
             "log",
             "scenario",
-            "makespan_s_ratio",
-            scale=100,
-            zero=1,
+            Heights("makespan_s_ratio", scale=100, zero=1),
             marks={("sep\non cab", s): p for s, p in printed["sep_makespan_percent"].items()},
             name="TA {}".format,
         )
@@ -228,7 +226,7 @@ def fig10_draw(analysis: Analysis, options: Options) -> Figure:
 
     def draw(axis: Any, rows: pd.DataFrame) -> None:
         order = [name for name in (*BINS, "all") if name in set(rows["bin"])]
-        grouped_bars(axis, rows, "bin", "case", "mean_wait_s", scale=1 / H, order=order)
+        grouped_bars(axis, rows, "bin", "case", Heights("mean_wait_s", scale=1 / H), order=order)
 
     return panels(
         _with_case(table),

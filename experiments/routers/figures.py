@@ -26,7 +26,7 @@ from experiments.kit.dragonfly_workloads.measures import (
 from experiments.kit.fattree_workloads.speedups import against_ta
 from experiments.kit.papers import Analysis, Options
 from experiments.kit.routers import OUTPUT_QUEUED, ROUTERS
-from netcosim.report.figures.panels import grouped_bars, panels
+from netcosim.report.figures.panels import Heights, grouped_bars, panels
 from netcosim.report.figures.style import INK, colour
 from netcosim.runs.frames import cells, first_seen
 from netsim.errors import NetcosimError
@@ -131,12 +131,12 @@ def analyse(
 
 def draw(analysis: Analysis, options: Options) -> Figure:
     """Draw a panel a conclusion, the routers from left to right, a bar a routing."""
-    table, ends = analysis.tables["routers"], ("low", "high")
+    table = analysis.tables["routers"]
     paint = {name: colour(i) for i, name in enumerate(first_seen(table, "routing"))}
 
     def bars(axis: Axes, part: pd.DataFrame) -> None:
-        by = ("router", "routing", "simulated")
-        grouped_bars(axis, part, *by, ends=ends, order=tuple(ROUTERS), colours=paint)
+        columns = ("router", "routing", Heights("simulated", ends=("low", "high")))
+        grouped_bars(axis, part, *columns, order=tuple(ROUTERS), colours=paint)
         axis.axhline(part["neutral"].iloc[0], color=INK, lw=1.0, ls="--")
         axis.tick_params(axis="x", labelsize=7)
 

@@ -14,7 +14,7 @@ from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
 from experiments.kit.papers import Analysis, Options
 from experiments.walltime.logs import notes, of_intrepid
-from netcosim.report.figures.panels import curves, grouped_bars, panels
+from netcosim.report.figures.panels import Heights, curves, grouped_bars, panels
 from netcosim.report.figures.style import INK, colour
 from netcosim.runs.frames import groups
 from netcosim.runs.points import point_rng
@@ -272,12 +272,11 @@ def fig9_analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analys
 
 def gain_bars(analysis: Analysis, options: Options) -> Figure:
     """Draw Figs. 6 to 8: gains by month, one panel a case and order, intervals from the days."""
+    percent = Heights("gain", ends=("low", "high"), scale=100)
     return panels(
         analysis.tables["gains"],
         ("case", "order"),
-        lambda axis, part: grouped_bars(
-            axis, part, "month", "scheme", "gain", scale=100, ends=("low", "high")
-        ),
+        lambda axis, part: grouped_bars(axis, part, "month", "scheme", percent),
         ylabel="relative gain (%)",
         title=_condition,
     )

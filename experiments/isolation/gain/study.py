@@ -101,8 +101,8 @@ def _sections(tables: Tables, frames: Frames) -> list[Section]:
             "its error on logs that it had not seen.",
             frames["shares"],
         ),
-        long_table("drawn logs", frames["drawn"]),
-        long_table("pairs", frames["pairs"]),
+        long_table("Drawn logs", frames["drawn"], folded=True),
+        long_table("Pairs", frames["pairs"], folded=True),
     ]
 
 

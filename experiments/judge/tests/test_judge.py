@@ -27,6 +27,7 @@ from experiments.judge.changes import (
 )
 from experiments.judge.config import Flags, load_judge_config
 from experiments.judge.machine_keys import with_bandwidth
+from experiments.judge.page import _in_percent
 from experiments.judge.score import (
     describe_score,
     drawn_correlation,
@@ -44,6 +45,7 @@ from netcosim.config.machine import build_machine
 from netcosim.executors.workers import Workers
 from netcosim.machine_file import machine_of
 from netcosim.report.effect import format_duration, number
+from netcosim.report.table import PLAIN, shown_texts
 from netcosim.runs.outcome import encode_tables
 from netcosim.runs.run_context import run_context
 from netcosim.runs.store import Store
@@ -429,7 +431,7 @@ def ratio(name: str, *ends: float | None) -> dict[str, float | None]:
             (0.5, 0.45, 0.6),
             50,
             "shortens mean wait by 50 % (40 to 55), from 1.7 min to 50 s",
-            "short",
+            "shorter",
         ),
         (
             (1.2, 1.1, 1.3),
@@ -443,9 +445,14 @@ def ratio(name: str, *ends: float | None) -> dict[str, float | None]:
             (2.0, 1.0, 3.0),
             200,
             "does not change mean wait significantly (+100 %, 0 to +200)",
-            "not",
+            "not significantly different",
         ),
-        ((0.9, None, None), 90, "changes mean wait by -10 % (no interval", "not significant"),
+        (
+            (0.9, None, None),
+            90,
+            "changes mean wait by -10 % (no interval",
+            "not significantly different",
+        ),
         ((None, None, None), 0, "leaves mean wait unchanged", "unchanged"),
         ((None, None, None), 7, "has mean wait of 7 s", "longer"),
     ],
@@ -458,7 +465,7 @@ def test_a_change_of_waits_in_words(
     [line] = details(tables)
     assert line.startswith(f"b reduces node-hours by 1.0 % (0.5 to 1.5) compared with a; {clause}")
     tables["reproduced"][0]["reproduces"] = "roughly"
-    assert details(tables)[1].startswith(f"Direction of the simulated mean wait against a: b {way}")
+    assert details(tables)[1] == f"Compared with a, the simulated mean wait is {way} under b."
 
 
 def test_communication_of_all_jobs_is_in_a_policys_sentence() -> None:
@@ -476,6 +483,33 @@ def test_communication_of_all_jobs_is_in_a_policys_sentence() -> None:
     ]
     tables["machine_and_jobs"][0]["counts"] = "GPU"
     assert details(tables)[0].startswith("b increases GPU-hours by 1.0 % (0.5 to 1.5)")
+
+
+def test_tables_of_the_page_have_changes_in_percent() -> None:
+    """0.8 (0.7 to 0.85) of the reference's is -20 % (-30 to -15); 1.25 is +25 %."""
+    rows = pd.DataFrame(
+        [
+            {"policy": "b", **ratio("communication_ratio", 0.8, 0.7, 0.85)},
+            {"policy": "c", **ratio("communication_ratio", 1.25, None, None)},
+        ]
+    ).assign(own_placement_ratio=[0.5, 1.0])
+    shown = shown_texts(_in_percent(rows, "a"))
+    assert shown[0] == ["policy", "communication time, change from a (%)", "own placement (%)"]
+    assert [[cell.translate(PLAIN) for cell in row] for row in shown[1:]] == [
+        ["b", "-20.0 (-30.0 to -15.0)", "-50"],
+        ["c", "25", "0"],
+    ]
+
+
+def test_several_policies_of_one_direction_are_named_together() -> None:
+    tables = judged_tables("roughly", (1.0, 0.5, 1.5))
+    longer = tables["queue"][1]
+    for name, ends in (("c", (0.5, 0.4, 0.6)), ("d", (1.2, 1.1, 1.3)), ("e", (1.0, 0.5, 1.5))):
+        tables["queue"].append(longer | {"policy": name} | ratio("wait_ratio", *ends))
+    assert details(tables)[-1] == (
+        "Compared with a, the simulated mean wait is longer under b, d; shorter under c; "
+        "not significantly different under e."
+    )
 
 
 def test_of_policies_that_save_the_one_that_saves_most_is_recommended() -> None:
@@ -529,7 +563,7 @@ def test_what_is_rated_unreliable_is_not_above_its_rating(word: str) -> None:
     assert lines[0].startswith(saves if trusted else "Use b: it reduces node-hours by 6.0 %")
     assert any("wait" in line for line in above) == trusted
     assert any("by 20 % (10 to 30)" in line for line in below) == trusted
-    direction = "Direction of the simulated mean wait against a: b longer."
+    direction = "Compared with a, the simulated mean wait is longer under b."
     assert (direction in below) == (word in ("roughly", "not known"))
 
 

@@ -97,22 +97,9 @@ def _values(
     of_load_test : bool
         Whether other nodes congest, if ``congested``, or would.
     """
-    # a fifth of the nodes tests, rounded up: 5 n - 1 is the middle of the totals that give n
-    total = min(5 * n_nodes - 1, machine.topology.n_nodes) if of_load_test else n_nodes
-    nodes = machine.nodes(total)
-    if nodes is None:
-        raise NetcosimError(f"{n_nodes} nodes; the machine has {machine.topology.n_nodes}")
-    sets: list[NDArray[np.int64]] = []
-    if of_load_test:
-        shuffled = np.random.default_rng([machine.seed, total]).permutation(nodes)
-        congesting = math.floor(CONGESTING_SHARE * total)
-        if congesting < 2 * len(CONGESTORS) or total - congesting < 2:
-            raise NetcosimError("GPCNeT's load test needs at least 10 nodes")
-        nodes = np.sort(shuffled[congesting:])
-        if congested:
-            sets = [
-                np.sort(shuffled[i : congesting : len(CONGESTORS)]) for i in range(len(CONGESTORS))
-            ]
+    nodes, groups = _nodes_of(machine, n_nodes, of_load_test)
+    if not congested:
+        groups = []
     rng = np.random.default_rng(machine.seed)
 
     def part(kind: str, size: int, nodes: NDArray[np.int64], n: int, **how: Any) -> Any:
@@ -125,7 +112,7 @@ def _values(
     tested = part(test.pattern, size, nodes, test.iterations, **how)
     beside = [
         part(kind, CONGESTOR_BYTES, group, CONGESTOR_ITERATIONS)
-        for kind, group in zip(CONGESTORS, sets, strict=congested)
+        for kind, group in zip(CONGESTORS, groups, strict=congested)
     ]
     result = send(
         machine,
@@ -141,6 +128,25 @@ def _values(
     sent = 2 * test.window if test.pattern != "all-to-all" else len(nodes) - 1
     rates: NDArray[np.float64] = sent * size / each
     return rates
+
+
+def _nodes_of(
+    machine: MatchMachine, n_nodes: int, of_load_test: bool
+) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """Return the nodes that test, and those of each congestor of the load test."""
+    # a fifth of the nodes tests, rounded up: 5 n - 1 is the middle of the totals that give n
+    total = min(5 * n_nodes - 1, machine.topology.n_nodes) if of_load_test else n_nodes
+    nodes = machine.nodes(total)
+    if nodes is None:
+        raise NetcosimError(f"{n_nodes} nodes; the machine has {machine.topology.n_nodes}")
+    if not of_load_test:
+        return nodes, []
+    shuffled = np.random.default_rng([machine.seed, total]).permutation(nodes)
+    congesting, kinds = math.floor(CONGESTING_SHARE * total), len(CONGESTORS)
+    if congesting < 2 * kinds or total - congesting < 2:
+        raise NetcosimError("GPCNeT's load test needs at least 10 nodes")
+    groups = [np.sort(shuffled[i:congesting:kinds]) for i in range(kinds)]
+    return np.sort(shuffled[congesting:]), groups
 
 
 def exchange_s(program: Program, post_ps: NDArray[np.int64], exchanges: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What ``netcosim match`` prints and writes: the sentence, the rows, a machine file, a page."""
+"""What ``netcosim match`` prints and writes: the answer, the rows, a machine file, a page."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from experiments.machines.match.rows import format_bytes
 from experiments.machines.match.tests import Matched
 from netcosim.config.toml_text import toml_text
 from netcosim.report.effect import counted
+from netcosim.report.page import Section, long_table, render_page
+from netcosim.report.recommendation import Recommendation
 from netsim.units import short_name
 
 if TYPE_CHECKING:
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 NEAR = 1.1
 """Median factor up to which a machine is as described."""
+CONDITION = (
+    "The benchmarks had the network for themselves; an algorithm that neither their outputs nor "
+    "--algorithm name is MPICH's."
+)
+Explained = tuple[Fitted, float, float] | None
+"""See `experiments.machines.match.fit.explaining`."""
 
 
 def judged(matched: Sequence[Matched]) -> list[Matched]:
@@ -28,47 +36,59 @@ def judged(matched: Sequence[Matched]) -> list[Matched]:
     return [one for one in matched if one.ratio == one.ratio and not one.fitted]
 
 
-def sentences(
-    matched: Sequence[Matched],
-    fitted: Sequence[Fitted],
-    explained: tuple[Fitted, float, float] | None,
-) -> list[str]:
-    """Return how far the machine is from its description, and which parameter explains it."""
-    rows = judged(matched)
-    skipped = [one for one in matched if one.ratio != one.ratio]
-    left_out = []
-    if skipped:
-        reasons = dict.fromkeys(one.reason for one in skipped)
-        left_out = [f"Not simulated, {counted(len(skipped), 'row')}: {'; '.join([*reasons][:4])}."]
-    if not rows:
-        first = "No row was left to judge the machine by: all were fitted on, or not simulated."
-        return [first, *left_out]
-    times = np.array([1 / one.ratio for one in rows])
+def recommend(
+    matched: Sequence[Matched], fitted: Sequence[Fitted], explained: Explained
+) -> Recommendation:
+    """Return how far the machine is from its description, what explains it, and what to do next."""
+    if not judged(matched):
+        sentence = "No row was left to judge the machine by: all were fitted on, or not simulated."
+        step = "Add outputs of other tests, such as collectives."
+    else:
+        sentence, step = _sentence(matched, fitted, explained), _next_step(fitted, explained)
+    return Recommendation(sentence, (), CONDITION, step)
+
+
+def _sentence(matched: Sequence[Matched], fitted: Sequence[Fitted], explained: Explained) -> str:
+    times = [1 / one.ratio for one in judged(matched)]
     middle = float(np.median(times))
-    worst = rows[int(np.argmax(np.abs(np.log(times))))]
     subject = "After the fit, the machine" if fitted else "The machine"
     unused = " that the fit did not use" if fitted else ""
     near = "is as described: it " if 1 / NEAR <= middle <= NEAR else ""
     how = f"{near}takes {middle:.2f} times as long as simulated"
-    after = []
-    if explained is not None and explained[2] < explained[1]:
-        one, before, better = explained
+    if explained is not None:
+        one, before, after = explained
         how += (
             f", which {one.parameter.name} explains most: {format_value(one, one.after)} instead "
             f"of {format_value(one, one.before)}"
+            if after < before
+            else ", which no parameter of the end points explains by itself"
         )
-        after = [
-            f"With it, rows are off by a factor of {better:.2f} instead of {before:.2f} (median). "
-            "Add --fit to fit it."
-        ]
-    elif explained is not None:
-        how += ", which no parameter of the end points explains by itself"
-    return [
-        f"{subject} {how} (median of {len(rows)} rows{unused}).",
-        *after,
-        f"Worst: {worst.row.label}, {1 / worst.ratio:.2f} times.",
-        *left_out,
-    ]
+    return f"{subject} {how} (median of {counted(len(times), 'row')}{unused})."
+
+
+def _next_step(fitted: Sequence[Fitted], explained: Explained) -> str:
+    if fitted:
+        return "Simulate with the fitted machine, which --output FILE.toml writes."
+    if explained is None:
+        return "Add osu_latency and osu_bw of one pair: they show which parameter differs."
+    _, before, after = explained
+    if after < before:
+        off = f"rows are off by a factor of {after:.2f} instead of {before:.2f} (median)"
+        return f"Add --fit: with that value {off}."
+    return "Check links, buffers and routing under [machine], beginning with the row below."
+
+
+def details(matched: Sequence[Matched]) -> list[str]:
+    """Return which row differs most, and why rows were not simulated."""
+    lines = []
+    if rows := judged(matched):
+        worst = max(rows, key=lambda one: abs(float(np.log(one.ratio))))
+        takes = f"takes {1 / worst.ratio:.2f} times as long as simulated"
+        lines.append(f"The row that differs most, {worst.row.label}, {takes}.")
+    if skipped := [one for one in matched if one.ratio != one.ratio]:
+        reasons = [*dict.fromkeys(one.reason for one in skipped)][:4]
+        lines.append(f"Not simulated, {counted(len(skipped), 'row')}: {'; '.join(reasons)}.")
+    return lines
 
 
 def format_value(one: Fitted, value: float | None) -> str:
@@ -184,22 +204,25 @@ def draw(matched: Sequence[Matched], title: str) -> Figure:
 
 def page_text(
     title: str,
-    lead: Sequence[str],
+    answer: Recommendation,
     matched: Sequence[Matched],
     fitted: Sequence[Fitted],
+    *,
+    command: str,
     config: str,
     inputs: Mapping[str, str],
 ) -> str:
-    """Return the page: the sentence, the figure, what was fitted, all rows."""
-    from netcosim.report.page import Section, long_table, render_page
-
-    figure = draw(matched, title)
+    """Return the page: the recommendation, the figure, what was fitted, all rows, the command."""
+    ratios = "Ratios are of times: above 1 the simulation is slower."
+    listed = {"Results": details(matched), "Fitted": fitted_lines(fitted)}
     sections = [
-        Section("Ratios", figure=figure, caption="Simulated over measured time of each row."),
-        long_table(
-            "Rows", frame_of(matched), "Ratios are of times: above 1 the simulation is slower."
+        answer.section(),
+        *(Section(name, sentences=lines) for name, lines in listed.items() if lines),
+        Section(
+            "Ratios",
+            figure=draw(matched, title),
+            caption="Simulated over measured time of each row.",
         ),
+        long_table("Rows", frame_of(matched), ratios),
     ]
-    if fitted:
-        sections.insert(0, Section("Fitted", "\n\n".join(fitted_lines(fitted))))
-    return render_page(title, " ".join(lead), sections, config=config, inputs=inputs)
+    return render_page(title, "", sections, command=command, config=config, inputs=inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -90,9 +90,8 @@ def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> li
     named = _OSU_NAME.search(path.stem)
     for key in where:
         if key.lower() not in names:
-            raise NetcosimError(
-                f"{path}: --where {key}: no such column; there are {', '.join(head)}"
-            )
+            known = ", ".join(head)
+            raise NetcosimError(f"{path}: --where {key}: no such column; there are {known}")
     rows = []
     for line, found in cells:
         if not found:
@@ -116,31 +115,26 @@ def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> li
         unit = unit or NAMES["unit_names"].get(text("unit"), text("unit"))
         if unit not in UNITS:
             continue
-        nodes = math.prod(
-            need_whole(at, "nodes", part, 1) for part in (text("nodes") or "1").split("x")
-        )
-        per_node = need_whole(at, "ranks per node", text("per_node") or "1", 1)
-        ranks = need_whole(at, "ranks", text("ranks"), 1) if text("ranks") else nodes * per_node
-        size = text("bytes")
-        n_bytes = need_whole(at, "bytes", size.removesuffix(".0") or "0")
-        one = _pair(
-            Row(
-                _osu_name(text("test")) or (named[0] if named else ""),
-                text("algorithm"),
-                4 * n_bytes if column["bytes"] == "elements_int32" else n_bytes,
-                nodes,
-                ranks,
-                statistic or "mean",
-                value,
-                unit,
-                at,
-            )
-        )
+        n_bytes = need_whole(at, "bytes", text("bytes").removesuffix(".0") or "0")
+        n_bytes *= 4 if column["bytes"] == "elements_int32" else 1
+        test = _osu_name(text("test")) or (named[0] if named else "")
+        nodes, ranks = _nodes_and_ranks(at, text)
+        measured = (statistic or "mean", value, unit, at)
+        one = _pair(Row(test, text("algorithm"), n_bytes, nodes, ranks, *measured))
         rows.append(one)
         tail = number_of(next((row[name] for name in _TAILS if name in row), ""))
         if tail is not None and tail > 0 and plain(one.test) in PAIR_TESTS:
             rows.append(replace(one, statistic="p99", value=tail))
     return rows
+
+
+def _nodes_and_ranks(at: str, text: Callable[[str], str]) -> tuple[int, int]:
+    """Return the nodes and ranks of a row, of which a table may name one, or ranks a node."""
+    parts = (text("nodes") or "1").split("x")
+    nodes = math.prod(need_whole(at, "nodes", part, 1) for part in parts)
+    per_node = need_whole(at, "ranks per node", text("per_node") or "1", 1)
+    ranks = need_whole(at, "ranks", text("ranks"), 1) if text("ranks") else nodes * per_node
+    return nodes, ranks
 
 
 def _osu_name(test: str) -> str:

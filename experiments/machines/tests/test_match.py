@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections import Counter
 from dataclasses import replace
@@ -11,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.machines.match.fit import explaining, fit, match_all
+from experiments.machines.match.fit import PARAMETERS, Fitted, explaining, fit, match_all
 from experiments.machines.match.machine import MatchMachine, load_match, match_from
 from experiments.machines.match.outputs import read_output
-from experiments.machines.match.report import frame_of, judged, sentences
+from experiments.machines.match.report import details, frame_of, judged, recommend
 from experiments.machines.match.rows import Row
 from experiments.machines.match.tests import Matched, _send, match, mpich_choice
 from netcosim.cli import main
@@ -404,11 +405,41 @@ def test_the_parameter_that_is_wrong_explains_the_difference() -> None:
     assert explained is not None
     assert explained[0].parameter.name == "NIC bandwidth"
     assert explained[0].after == pytest.approx(4e9, rel=0.02)
-    first, second, worst = sentences(matched, [], explained)
-    assert first.startswith("The machine takes 2.")
-    assert "which NIC bandwidth explains most: 4 GB/s instead of 10 GB/s (median of" in first
-    assert second.startswith("With it, rows are off by a factor of 1.0")
-    assert worst.startswith("Worst: osu_")
+    answer = recommend(matched, [], explained)
+    assert answer.sentence.startswith("The machine takes 2.")
+    bandwidth = "which NIC bandwidth explains most: 4 GB/s instead of 10 GB/s (median of"
+    assert bandwidth in answer.sentence
+    assert answer.next_step.startswith("Add --fit: with that value rows are off by a factor of 1.0")
+    [worst] = details(matched)
+    assert worst.startswith("The row that differs most, osu_")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "factors", "sentence", "step"),
+    [
+        (1.0, None, "The machine is as described: it takes 1.00 times as", "Add osu_latency and"),
+        (0.5, (2.0, 1.1), "which NIC latency explains most: 500 ns instead of 100 ns", "Add --fit"),
+        (0.5, (2.0, 2.0), "2.00 times as long as simulated, which no parameter", "Check links"),
+        (math.nan, None, "No row was left to judge the machine by", "Add outputs of other tests"),
+    ],
+)
+def test_what_to_do_next_depends_on_what_explains_the_difference(
+    ratio: float, factors: tuple[float, float] | None, sentence: str, step: str
+) -> None:
+    [latency] = [one for one in PARAMETERS if one.name == "NIC latency"]
+    path = ("machine", "parameters", "node_latency_s")
+    fitted = Fitted(latency, path, 100e-9, 500e-9, ())
+    rows = [Matched(row("osu_latency", 8), "", ratio)]
+    answer = recommend(rows, [], None if factors is None else (fitted, *factors))
+    assert sentence in answer.sentence
+    assert answer.next_step.startswith(step)
+    if ratio == ratio:
+        [worst] = details(rows)
+        assert worst.endswith(f" takes {1 / ratio:.2f} times as long as simulated.")
+        answer = recommend(rows, [fitted], None)
+        assert answer.sentence.startswith("After the fit, the machine ")
+        assert answer.sentence.endswith(" (median of 1 row that the fit did not use).")
+        assert "--output" in answer.next_step
 
 
 def test_another_parameter_explains_small_rows() -> None:
@@ -446,7 +477,15 @@ def test_the_command_writes_a_machine_file_and_a_page(
         5e9, rel=0.02
     )
     assert "osu_bw 4194304 B: 5000 MB/s" in raw["match"]["fitted"]["node_bandwidth"]
-    assert (tmp_path / "new" / "report.html").read_text().startswith("<!DOCTYPE html>")
+    page = html.unescape((tmp_path / "new" / "report.html").read_text())
+    order = (
+        '<p class="sentence">After the fit, the machine', "<dt>Condition</dt>", "<dt>Next</dt>",
+        "<h2>Results</h2>", "<h2>Fitted</h2>", "<h2>Ratios</h2>", "<h2>Rows</h2>",
+        "<h2>Reproduce</h2>",
+        f"<pre>netcosim match {described} {bw} {a2a} --output fit.toml --out new --fit</pre>",
+    )  # fmt: skip
+    places = [page.index(part) for part in order]
+    assert places == sorted(places)
     again = read_output(tmp_path / "new" / "rows.csv")
     assert [r.value for r in again] == [1.5, 5000, 7.61]
 
@@ -489,4 +528,5 @@ def test_rows_that_do_not_fit_are_left_out_with_their_reason(
     assert main(["match", str(described), str(output), "--nodes", "5", *out]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("No row was left to judge the machine by")
-    assert printed[1] == "Not simulated, 2 rows: 5 nodes; the machine has 4."
+    assert printed[2] == "  Next: Add outputs of other tests, such as collectives."
+    assert printed[3] == "Not simulated, 2 rows: 5 nodes; the machine has 4."

@@ -16,7 +16,7 @@ from experiments.kit.fattree_workloads.cases import CAB_PART, CAB_SMALL, OBLIVIO
 from experiments.kit.fattree_workloads.speedups import against_ta
 from experiments.kit.frames import lookup
 from experiments.kit.papers import Analysis, Options
-from netcosim.report.figures.panels import grouped_bars, panels
+from netcosim.report.figures.panels import Heights, grouped_bars, panels
 from netcosim.report.figures.style import INK
 from netcosim.runs.frames import cells, first_seen, groups
 from netcosim.runs.points import point_rng
@@ -174,8 +174,7 @@ def draw(analysis: Analysis, options: Options) -> Figure:
             part,
             "pattern",
             "placement",
-            "packets",
-            ends=("low", "high"),
+            Heights("packets", ends=("low", "high")),
             marks={(name, by): paper for name, paper in published.items() for by in placements},
             order=NAMES,
             name=lambda placement: f"packets, {placement}",

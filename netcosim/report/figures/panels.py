@@ -93,17 +93,30 @@ def panels(
     ).draw()
 
 
+class Heights(NamedTuple):
+    """Columns of the heights of bars, drawn as ``scale * (value - zero)``."""
+
+    value: str
+    ends: tuple[str, str] | None = None
+    """Of an interval, drawn as a line over the bar."""
+    outline: str | None = None
+    """Of a second height, drawn as an empty bar around the first."""
+    scale: float = 1.0
+    zero: float = 0.0
+    """A scale of 100 and a zero of 1 show ratios as percent above 1."""
+
+    def of(self, rows: pd.DataFrame, column: str) -> np.ndarray:
+        """Return the heights of one of the columns."""
+        return np.asarray(self.scale * (rows[column].to_numpy(dtype=float) - self.zero))
+
+
 def grouped_bars(
     axis: Axes,
     frame: pd.DataFrame,
     x: str,
     by: str,
-    value: str,
+    heights: Heights,
     *,
-    scale: float = 1.0,
-    zero: float = 0.0,
-    ends: tuple[str, str] | None = None,
-    outline: str | None = None,
     marks: Mapping[tuple[Any, Any], float | Sequence[float]] | None = None,
     order: Sequence[Any] | None = None,
     colours: Mapping[Any, str] | None = None,
@@ -114,20 +127,13 @@ def grouped_bars(
 
     Parameters
     ----------
-    x, by, value : str
-        Columns: the group, the bar within it (a colour each), its height.
-    scale, zero : float
-        Heights are ``scale * (value - zero)``: 100 and 1 show ratios as percent above 1.
-    ends : (low, high), optional
-        Columns with the ends of an interval, drawn as a line over the bar.
-    outline : str, optional
-        Column of a second height, drawn as an empty bar around the first.
+    x, by : str
+        Columns: the group, the bar within it (a colour each).
     marks : mapping of (x, by) to float or floats, optional
         Printed values, or the ends of a range, already scaled: lines across the bar, "paper" in the
         legend.
     order : sequence, optional
         Groups from left to right; in order of first appearance by default.
-    colours : mapping of by to colour, optional
     name : callable
         Of a ``by`` value: its name in the legend.
     numbers : str
@@ -140,15 +146,14 @@ def grouped_bars(
         rows = frame[frame[by] == kind].drop_duplicates(x).set_index(x).reindex(groups_shown)
         at = np.arange(len(groups_shown)) + (i - (len(kinds) - 1) / 2) * width
         paint = colour(i) if colours is None else colours[kind]
-
-        def heights(column: str, rows: pd.DataFrame = rows) -> np.ndarray:
-            return np.asarray(scale * (rows[column].to_numpy(dtype=float) - zero))
-
-        if outline is not None:
-            axis.bar(at, heights(outline), width * 0.92, fill=False, edgecolor=paint)
-        bars = axis.bar(at, heights(value), width * 0.92, color=paint, label=name(kind))
-        if ends is not None:
-            axis.vlines(at, heights(ends[0]), heights(ends[1]), color=INK, linewidth=0.9)
+        if heights.outline is not None:
+            outline = heights.of(rows, heights.outline)
+            axis.bar(at, outline, width * 0.92, fill=False, edgecolor=paint)
+        value = heights.of(rows, heights.value)
+        bars = axis.bar(at, value, width * 0.92, color=paint, label=name(kind))
+        if heights.ends is not None:
+            low, high = (heights.of(rows, end) for end in heights.ends)
+            axis.vlines(at, low, high, color=INK, linewidth=0.9)
         if numbers:
             axis.bar_label(bars, fmt=numbers, fontsize=7, padding=1)
         for group, place in zip(groups_shown, at, strict=True):
@@ -180,8 +185,6 @@ def curves(
 
     Parameters
     ----------
-    axis, frame, name
-        See `grouped_bars`.
     x, y, by : str
         Columns: the place, the height, the line.
     steps : bool
@@ -219,10 +222,11 @@ def boxes(
 
     Parameters
     ----------
-    axis, frame, x, by, scale, order, colours, name
+    axis, frame, x, by, order, colours, name
         See `grouped_bars`. A column ``mean`` is drawn as a dot.
     quantiles : five str
-        Columns: the ends of the whiskers outside, the quartiles, the median in the middle.
+        Columns: the ends of the whiskers outside, the quartiles, the median in the middle, each
+        drawn ``scale`` times.
     """
     groups_shown = list(first_seen(frame, x) if order is None else order)
     kinds = first_seen(frame, by)
@@ -257,8 +261,6 @@ def dots(
 
     Parameters
     ----------
-    axis, frame
-        See `grouped_bars`.
     styles : mapping of by to MarkStyle, optional
         The last kind is drawn on top; by default the colours and markers of all figures.
     """

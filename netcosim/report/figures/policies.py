@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from netcosim.report.effect import Effect, Quantity, signed
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import time_unit
-from netcosim.report.figures.panels import Square, grouped_bars, squares
+from netcosim.report.figures.panels import Heights, Square, grouped_bars, squares
 from netcosim.report.figures.style import (
     GRID,
     INK,
@@ -54,8 +54,7 @@ def effect_bars(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str
         frame,
         "part",
         "policy",
-        "value",
-        ends=("low", "high"),
+        Heights("value", ends=("low", "high")),
         order=groups,
         colours=colours,
         name=literal,

@@ -107,7 +107,7 @@ def _sent(job: JobMessages, where: NDArray[np.int64], paths: FlowPaths) -> kerne
 
 def _room(head: NDArray[Any], n_more: int, kind: type) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return an array that begins with ``head``, and its part after that."""
-    entire = np.empty(len(head) + n_more, dtype=kind)
+    entire: NDArray[Any] = np.empty(len(head) + n_more, dtype=kind)
     entire[: len(head)] = head
     return entire, entire[len(head) :]
 

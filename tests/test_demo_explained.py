@@ -144,6 +144,8 @@ def test_the_readme_has_the_demos_table_and_numbers(results: list[CosimResult]) 
     [waits] = [line for line in findings(tables) if line.startswith("simple ")]
     assert "shortens mean wait by 45 % (12 to 65)" in waits
     assert "and mean waits by 45 % (12 to 65)." in told(README)
+    assert "halo3d26 on 9-32 nodes (+7.0 %), halo3d26 on 33-128 nodes (+9.9 %)." in waits
+    assert "halos on 9 nodes and more take 7.0 to 9.9 % longer runs." in told(README)
     simple = result.ratios["simple"]
     less = [100 * (1 - end) for end in (simple.ratio, simple.high, simple.low)]
     assert "by {:.0f} % (95 % CI {:.0f} to {:.0f})".format(*less) in told(README)

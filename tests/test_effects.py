@@ -200,6 +200,9 @@ def test_parts_that_differ_are_named() -> None:
     assert contrary(whole, parts) == "It lengthens communication time of halo2d (+9.0 %)."
     assert contrary(whole, parts[:1]).startswith("By pattern and size it is -30 %;")
     assert contrary(whole, [effect(-30.0, part="of run times", quantity=RUN_TIME)]) == ""
+    longer = effect(9.0, 5.0, 14.0, quantity=RUN_TIME, part="halo2d")
+    assert contrary(whole, [longer]) == "It lengthens run time of halo2d (+9.0 %)."
+    assert contrary(effect(-10.0, -20.0, -5.0, quantity=WAIT), [longer]) == ""
 
 
 # Laws of effects

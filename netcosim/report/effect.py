@@ -264,16 +264,18 @@ def best(effects: Iterable[Effect]) -> Effect | None:
 def contrary(headline: Effect, parts: Sequence[Effect]) -> str:
     """Return how the parts of an effect differ from it; empty where they have its sign and range.
 
-    Named are the parts that are significant in the other direction, and the range of all parts if
-    the effect is outside of it.
+    Named are the parts that are significant in the other direction, for communication also those of
+    run times, which contain it; and the range of parts of its own quantity if it is outside of it.
     """
+    alike = (COMMUNICATION, RUN_TIME) if headline.quantity == COMMUNICATION else ()
+    near = [part for part in parts if part.quantity in (headline.quantity, *alike)]
+    other = [p for p in near if p.significant and p.value * headline.value < 0]
     parts = [part for part in parts if part.quantity == headline.quantity]
-    other = [p for p in parts if p.significant and p.value * headline.value < 0]
     texts = []
     if other:
         named = (f"{part.part} ({signed(part.value)} %)" for part in other)
         verb = other[0].quantity.more if other[0].value > 0 else other[0].quantity.less
-        texts.append(f"It {verb} {headline.quantity.name} of {', '.join(named)}.")
+        texts.append(f"It {verb} {other[0].quantity.name} of {', '.join(named)}.")
     ends = sorted(part.value for part in parts)
     if ends and not ends[0] <= headline.value <= ends[-1]:
         extent = joined_ends(*(signed(end) for end in (ends[0], ends[-1])))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from selection import examples
 
 from experiments.validation.cases import Send, Step, program
-from netsim.packet import message_sizes
+from netsim.packet import message_rows
 from netsim.packet.build import choose_clock
-from netsim.packet.message_sizes import classes
+from netsim.packet.message_rows import classes
 from netsim.packet.model import PS_PER_S, PacketConfig, serialisation_ps
 from netsim.topologies.registry import make_topology
 from netsim.traffic import combine
@@ -20,7 +20,7 @@ from netsim.traffic import combine
 @examples(200)
 @given(
     st.lists(st.integers(1, 50), max_size=40),
-    st.sampled_from([50, 100, message_sizes._COUNTED + 1]),
+    st.sampled_from([50, 100, message_rows._COUNTED + 1]),
 )
 def test_classes_are_those_of_sorting(values: list[int], most: int) -> None:
     given_values = np.array(values, dtype=np.int64)

@@ -14,8 +14,16 @@ from netsim.errors import NetcosimError
 from netsim.packet import tables as t
 from netsim.packet.jitter import RECEIVES, SENDS, draw_numbers, jitter_ps
 from netsim.packet.kernels_wheel import NONE, SPAN, SPAN_BITS
-from netsim.packet.message_rows import message_rows, rank_rows, step_rows, track_rows
-from netsim.packet.message_sizes import MessageBytes, PacketSizes, message_bytes, packet_sizes
+from netsim.packet.message_rows import (
+    MessageBytes,
+    PacketSizes,
+    message_bytes,
+    message_rows,
+    packet_sizes,
+    rank_rows,
+    step_rows,
+    track_rows,
+)
 from netsim.packet.model import (
     MAX_DURATION_PS,
     PS_PER_S,

@@ -23,7 +23,6 @@ from netcosim.kernel_parts import (
 )
 from netcosim.runs.progress import progress
 from netsim.atomic_files import need_folder
-from netsim.inputs import checked_path
 from netsim.kernel_cache import cache_folder, is_writable
 from netsim.units import format_quantity
 
@@ -111,8 +110,10 @@ def _most_jobs(config: Config) -> int:
     """Return about how many jobs a log, not yet read, has at most: packed ones take 12 bytes."""
     from queuesim.compiled.choice import LEAST_JOBS
 
-    log = config.workload.model_dump().get("log")
-    return Path(checked_path(log)).stat().st_size // 12 if log else LEAST_JOBS
+    log = getattr(config.workload, "log", None)
+    # reading it compares its content, and says so if it has gone
+    path = None if log is None else Path(log.file)
+    return path.stat().st_size // 12 if path is not None and path.is_file() else LEAST_JOBS
 
 
 def prepare_run(config: Config, out: Path, jobs: int, resamples: int | None = 0) -> Config:

@@ -11,7 +11,7 @@ from alloc.fattree.kernels_least import place_least
 from alloc.fattree.links import LinkPolicy, Masks
 
 if TYPE_CHECKING:
-    from alloc.fattree.kernels_places import Places
+    from alloc.fattree.kernels_places import Places, Shares
 
 MAX_STEPS = 200_000
 """Bound of the Jigsaw part of the search, as in `alloc.fattree.jigsaw`."""
@@ -41,10 +41,14 @@ class LeastConstrained(LinkPolicy):
 
     def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
         """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
+        return super().kernel_state(needs_Bps)._replace(shares=self._shares())
+
+    def _shares(self) -> Shares:
+        """Return what is used of each link, where jobs share them."""
         from alloc.fattree.kernels_places import Shares
 
         none = np.zeros(0, dtype=np.int64)
-        return super().kernel_state(needs_Bps)._replace(shares=Shares(none, none, none, none, none))
+        return Shares(none, none, none, none, none)
 
     def _open(self) -> Masks:
         """Return the nodes and links that a job may get."""

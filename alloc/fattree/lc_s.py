@@ -18,7 +18,7 @@ from netsim.errors import NetcosimError
 from netsim.topology import Topology
 
 if TYPE_CHECKING:
-    from alloc.fattree.kernels_places import Places
+    from alloc.fattree.kernels_places import Shares
 
 MAX_LINK_SHARE = 0.8
 """Share of a link's bandwidth that jobs may be given in all (Smith and Lowenthal, 5.4.2)."""
@@ -81,13 +81,11 @@ class LeastConstrainedShared(LeastConstrained):
         most = self._most
         return most if bandwidth_Bps is None or bandwidth_Bps >= most else math.ceil(bandwidth_Bps)
 
-    def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
-        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
+    def _shares(self) -> Shares:
         from alloc.fattree.kernels_places import Shares
 
         used, zeros = self._used, np.zeros((2, len(self._used)), dtype=np.int64)
-        shares = Shares(self._capacity, used.copy(), zeros[0], used.copy(), zeros[1])
-        return super().kernel_state(needs_Bps)._replace(shares=shares)
+        return Shares(self._capacity, used.copy(), zeros[0], used.copy(), zeros[1])
 
     def _whole_needs(self, needs_Bps: Sequence[float | None]) -> NDArray[np.int64]:
         return np.array([self._whole_need(need) for need in needs_Bps], dtype=np.int64)

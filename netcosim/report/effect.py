@@ -267,16 +267,16 @@ def contrary(headline: Effect, parts: Sequence[Effect]) -> str:
     Named are the parts that are significant in the other direction, for communication also those of
     run times, which contain it; and the range of parts of its own quantity if it is outside of it.
     """
-    alike = (COMMUNICATION, RUN_TIME) if headline.quantity == COMMUNICATION else ()
-    near = [part for part in parts if part.quantity in (headline.quantity, *alike)]
+    own = headline.quantity
+    alike = (own, RUN_TIME) if own == COMMUNICATION else (own,)
+    near = [part for part in parts if part.quantity in alike]
     other = [p for p in near if p.significant and p.value * headline.value < 0]
-    parts = [part for part in parts if part.quantity == headline.quantity]
     texts = []
     if other:
         named = (f"{part.part} ({signed(part.value)} %)" for part in other)
         verb = other[0].quantity.more if other[0].value > 0 else other[0].quantity.less
         texts.append(f"It {verb} {other[0].quantity.name} of {', '.join(named)}.")
-    ends = sorted(part.value for part in parts)
+    ends = sorted(part.value for part in parts if part.quantity == own)
     if ends and not ends[0] <= headline.value <= ends[-1]:
         extent = joined_ends(*(signed(end) for end in (ends[0], ends[-1])))
         texts.append(f"By pattern and size it is {extent} %; jobs weigh otherwise in the mean.")

@@ -23,14 +23,9 @@ def log_file(log: str) -> Iterator[str]:
     """Yield a file with the log: itself, or a copy of what comes through an open pipe.
 
     A reader reads a log more than once: its first bytes determine its format. The copy exists
-    during the block, and messages name it as the user did.
-
-    Parameters
-    ----------
-    log : str
-        A file, "-" for standard input, or a name that the shell gives to an open pipe
-        (/dev/stdin, /dev/fd/63). Other pipes and devices are left to the reader, which refuses
-        them: opening one may block for ever.
+    during the block, and messages name it as the user did. A pipe is "-" for standard input, or a
+    name that the shell gives to an open one (/dev/stdin, /dev/fd/63). Other pipes and devices are
+    left to the reader, which refuses them: opening one may block for ever.
     """
     if not _is_pipe(log):
         yield log

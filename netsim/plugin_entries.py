@@ -18,13 +18,7 @@ LIST = "PLUGIN"
 
 
 def entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
-    """Return the entries of a plug-in's list, by registry and name.
-
-    Parameters
-    ----------
-    where : str
-        The plug-in, as a message begins.
-    """
+    """Return the entries of a plug-in's list, by registry and name; ``where`` begins messages."""
     listed = getattr(module, LIST, None)
     if not isinstance(listed, (list, tuple)) or not listed:
         raise NetcosimError(

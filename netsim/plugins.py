@@ -69,14 +69,8 @@ class Plugin:
 
 
 def load_plugin(source: str, folder: Path | None = None) -> Plugin:
-    """Read a plug-in.
-
-    Parameters
-    ----------
-    source : str
-        A file (its name ends in ``.py``) or an importable module.
-    folder : Path, optional
-        Where a file is looked up first.
+    """Read a plug-in: a file (its name ends in ``.py``), first in a folder, or an importable
+    module.
     """
     if not source.endswith(".py"):
         return _load_module(source, source)
@@ -102,20 +96,11 @@ def pinned_plugin(content: Mapping[str, str]) -> Plugin:
 
 
 def pinned_class(content: Mapping[str, str], home: str) -> tuple[Plugin, type]:
-    """Return a class in a file that a config names, which must still hold what it held.
+    """Return a plug-in and its class that a config names, which must still hold what it held.
 
-    Parameters
-    ----------
-    content : mapping
-        ``file``, ``sha256`` and the class's ``name``.
-    home : str
-        Of the registry whose entries it is like.
-
-    Returns
-    -------
-    plugin : Plugin
-        The file, which registers nothing: inside of `using`, errors of the class name its line.
-    found : type
+    The config has ``file``, ``sha256`` and the class's ``name``; ``home`` is the registry whose
+    entries it is like. The file registers nothing: inside of `using`, errors of the class name its
+    line.
     """
     path, name, registry = content["file"], content["name"], registry_at(home)
     digest = file_digest(path)

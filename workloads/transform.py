@@ -109,12 +109,8 @@ def drop_shorter(workload: Workload, min_run_time_s: float) -> Workload:
 
 
 def refuse_empty(workload: Workload, before: Workload) -> Workload:
-    """Return the workload itself; refuse one without jobs.
-
-    Parameters
-    ----------
-    before : Workload
-        Before the last jobs were left out.
+    """Return the workload itself; refuse one without jobs, naming what it was ``before`` the last
+    cut.
     """
     if len(workload) or not len(before):
         return workload

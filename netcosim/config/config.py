@@ -186,13 +186,7 @@ class _QueueKeys(Section):
         return self
 
     def model_parameters(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> Any:
-        """Return the parameters of the chosen run-time model, as it declares them.
-
-        Parameters
-        ----------
-        path_of : callable
-            ``path_of(file)``: the path of a file that the config names.
-        """
+        """Return the parameters of the chosen run-time model, with ``path_of(file)`` for a file."""
         model = RUNTIME_MODELS[self.run_time_model]
         table = getattr(self, self.run_time_model, None)
         values = {name: getattr(table, name) for name in model.declares()}
@@ -447,11 +441,8 @@ def _restored(content: Mapping[str, Any], reference: Reference[Config] | None) -
 def config_class(tables: Collection[str] | None = None) -> type[Config]:
     """Return `Config` with tables of policies, and with what plug-ins in use add.
 
-    Parameters
-    ----------
-    tables : collection of str, optional
-        The policies whose tables a content has; all tables by default, and if one of these is
-        unknown, so that a message can list them.
+    ``tables`` names the policies whose tables a content has. All have one by default, and if one of
+    the names is unknown, so that a message can list them.
     """
     known = policies_with_tables()
     named = tables is not None and set(tables) <= set(known)

@@ -27,23 +27,10 @@ def expand(
 
     A list gives one point for each entry; a range is a table ``{from, to}`` with ``step``,
     ``factor`` or ``count`` (and ``scale = "log"``), bounds included. Several of them give the
-    cartesian product, the last key running fastest, except that the keys of a zip group run
-    together. Tables in a list are numbered from 0: ``communication.mix.0.message_bytes``.
-
-    Parameters
-    ----------
-    config : mapping
-        As read from TOML.
-    list_keys : collection of str
-        Dotted keys whose value is a list by nature (the dimensions of a torus): there only a
-        list with lists in it is an axis.
-    zip_groups : sequence of sequence of str
-        Dotted keys that run together.
-
-    Returns
-    -------
-    list of dict
-        Nested configs without axes; the config itself if it has none.
+    cartesian product, the last key running fastest, except that the dotted keys of a zip group run
+    together. Tables in a list are numbered from 0: ``communication.mix.0.message_bytes``. The value
+    of a key in ``list_keys`` is a list by nature (the dimensions of a torus): there only a list
+    with lists in it is an axis.
     """
     axes = {
         key: values

@@ -199,13 +199,7 @@ _MACHINE = re.compile(r"^machine\.(routing_)?parameters\.")
 
 
 def value_at(config: Any, key: str) -> Any:
-    """Return the value of a dotted key.
-
-    Raises
-    ------
-    KeyError
-        A key that the config does not have.
-    """
+    """Return the value of a dotted key; raise KeyError for one that the config does not have."""
     value = config
     for part in key.split("."):
         if isinstance(value, (tuple, list)):

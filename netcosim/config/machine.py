@@ -195,12 +195,7 @@ def list_parameters() -> set[str]:
 def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, Any]:
     """Return the input of `MachineSection`: the family named, its parameters in SI.
 
-    Parameters
-    ----------
-    raw : mapping
-        As in the file.
-    own_keys : set of str
-        Keys of the section that are no parameters of a family.
+    ``own_keys`` are keys of the section that are no parameters of a family.
     """
     parameters: dict[str, Any] = {}
     recipe = _named(raw, "recipe", "recipe", RECIPES)

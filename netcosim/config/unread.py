@@ -49,10 +49,7 @@ class Unread(NamedTuple):
 def refuse_unread(*points: Any) -> None:
     """Raise `ConfigError` for keys that are set in some point of a sweep and read in none.
 
-    Parameters
-    ----------
-    *points : Config
-        A single one for a run. Configs of other commands count too, if they have a ``machine``.
+    Configs of other commands count too, if they have a ``machine``.
     """
     unread = unread_keys(points)
     if not unread:
@@ -133,10 +130,7 @@ def why_unread(config: BaseModel, key: str) -> Unread | None:
 def _conditions(config: BaseModel, key: str) -> Iterator[tuple[str, ReadIf]]:
     """Yield the conditions on a key and on the tables that it is in, with their tables.
 
-    Raises
-    ------
-    KeyError
-        The config does not have the key.
+    Raise KeyError for a key that the config does not have.
     """
     section: Any = config
     table = ""

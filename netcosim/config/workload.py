@@ -136,13 +136,7 @@ class _WorkloadKeys(Section):
         return self
 
     def source(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> JobSource:
-        """Return the source of the requested jobs.
-
-        Parameters
-        ----------
-        path_of : callable
-            ``path_of(file)``: the path of the log.
-        """
+        """Return the source of the requested jobs, with ``path_of(file)`` for its log."""
         given = {name: getattr(self, name) for name in parameters_of(JobSource)}
         log: InputFile | None = given["log"]
         if log is not None:

@@ -29,14 +29,8 @@ _LINK_BYTES = 250
 def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
     """Refuse a network that cannot be numbered or held, before anything of it is made.
 
-    Parameters
-    ----------
-    where : str
-        The family.
-    given : str
-        The parameters that make it so large, as text.
-    n_nodes, n_links : int
-        Plain whole numbers, which do not overflow; directed links, those of the nodes among them.
+    ``given`` are the parameters that make it so large. The links, which are directed, include those
+    of the nodes; whole numbers do not overflow.
     """
     size = f"{where}: {given} makes {shown(n_nodes)} nodes and {shown(n_links)} links"
     if n_links > MAX_INDEX:

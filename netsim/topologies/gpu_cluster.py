@@ -213,13 +213,10 @@ def gpu_cluster(
     plane. GPUs that share a NIC have an equal part of its bandwidth each; several NICs of a GPU are
     one of their bandwidth.
 
-    Returns
-    -------
-    Topology
-        Link kinds "relay", "leaf-up", "leaf-down", "spine-up" and "spine-down"; see
-        `netsim.topology.Topology` for those of GPUs. With fabric "rail-only" relays from leaves to
-        scale-up switches carry messages to other rails. Otherwise one a domain, and one a plane,
-        only join all switches to one network; they carry no message.
+    Links are "relay", "leaf-up", "leaf-down", "spine-up" and "spine-down"; see
+    `netsim.topology.Topology` for those of GPUs. With fabric "rail-only" relays from leaves to
+    scale-up switches carry messages to other rails. Otherwise one a domain, and one a plane, only
+    join all switches to one network; they carry no message.
     """
     s = _shape(nodes, gpus_per_node, scale_up, nics, fabric)
     planes, kind = s.planes, s.fabric

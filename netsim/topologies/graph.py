@@ -62,13 +62,7 @@ def topology_from_cables(
 ) -> Topology:
     """Build a topology from undirected cables: link 2i goes along cable i, 2i + 1 back.
 
-    Parameters
-    ----------
-    nodes_per_router : (n_routers,) int
-        Nodes are numbered router by router.
-    cables : (m, 2) int
-        Router indices.
-    bandwidth_Bps, latency_s : (m,) or scalar
+    Nodes are numbered router by router. Cables are pairs of routers, (m, 2).
     """
     ends = np.asarray(cables, dtype=np.int64).reshape(-1, 2)
     m = len(ends)
@@ -153,22 +147,12 @@ def graph(
     link_latency_s: float = LINK_LATENCY_S,
     name: str | None = None,
 ) -> Topology:
-    """Build a topology from an undirected graph; its nodes are the routers.
+    """Build a topology from an undirected graph; its nodes are the routers, in its order.
 
-    Parameters
-    ----------
-    network : networkx.Graph or MultiGraph
-        Node attribute ``nodes`` or ``hosts``: compute nodes on the router (default 1, may be 0).
-        Edge attributes ``bandwidth_Bps`` and ``latency_s``, or with a unit ``bandwidth`` and
-        ``latency`` (optional). Parallel edges are parallel cables. Other numbers are reported by a
-        `netsim.errors.ModelWarning`.
-    node_latency_s, link_latency_s : float
-        For edges without attributes of their own.
-
-    Returns
-    -------
-    Topology
-        Link kind "link"; routers and cables in the graph's order.
+    Node attribute ``nodes`` or ``hosts``: compute nodes on the router (default 1, may be 0). Edge
+    attributes ``bandwidth_Bps`` and ``latency_s``, or with a unit ``bandwidth`` and ``latency``
+    (optional). Parallel edges are parallel cables. Other numbers are reported by a
+    `netsim.errors.ModelWarning`.
     """
     name = name or "graph"
     if network.is_directed():

@@ -256,25 +256,14 @@ class Collective:
     def messages(
         self, members: IntArray, message_bytes: int, first_step: int = 0
     ) -> tuple[Messages, int]:
-        """Return the messages of one or more groups that run it at the same time.
+        """Return the messages of one or more groups that run it at the same time, and the steps of
+        a rank.
 
-        Parameters
-        ----------
-        members : (n_groups, p) int
-            Ranks of each group, node after node.
-        message_bytes : int
-            The size in the tables of nccl-tests: the buffer of a rank before an all-reduce,
-            reduce-scatter, reduce, broadcast or all-to-all, after an all-gather; the message of
-            send-recv; what rank 0 has before a scatter or after a gather.
-            All-to-all sends ``floor(message_bytes / p)`` to each rank.
-        first_step : int
-            Step of each rank in which it begins.
-
-        Returns
-        -------
-        messages : Messages
-        n_steps : int
-            Steps that each rank takes.
+        Ranks of a group, (n_groups, p), are node after node; each begins in ``first_step``. The
+        size is that in the tables of nccl-tests: the buffer of a rank before an all-reduce,
+        reduce-scatter, reduce, broadcast or all-to-all, after an all-gather; the message of
+        send-recv; what rank 0 has before a scatter or after a gather. All-to-all sends
+        ``floor(message_bytes / p)`` to each rank.
         """
         p = members.shape[1]
         t = self.transfers(p, message_bytes)

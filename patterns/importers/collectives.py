@@ -83,16 +83,9 @@ EXPANDED: dict[str, tuple[Callable[[int, int], Program], Callable[[Sizes], int]]
 
 @lru_cache(maxsize=64)
 def steps_of(name: str, n_ranks: int, message_bytes: int) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps of every rank of a collective with root 0.
+    """Return the steps of every rank, at least 2, of a collective of `EXPANDED` with root 0.
 
-    Parameters
-    ----------
-    name : str
-        A key of `EXPANDED`.
-    n_ranks : int
-        At least 2.
-    message_bytes : int
-        Of one block; 0 is sent as 1 byte.
+    ``message_bytes`` are those of one block; 0 is sent as 1 byte.
     """
     program = EXPANDED[name][0](n_ranks, max(1, message_bytes))
     receives: list[list[tuple[int, int]]] = [[] for _ in range(program.n_steps)]

@@ -87,13 +87,7 @@ def read_mapped_parquet(
 
 
 def mapped_rows(path: str | Path, rows: TableRows, columns: Sequence[str]) -> Iterator[TableRow]:
-    """Return the rows of a table with the names of `COLUMNS`.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        NAME=COLUMN.
-    """
+    """Return the rows of a table with the names of `COLUMNS`, as NAME=COLUMN maps them."""
     taken, names = _mapped(path, rows.columns, columns), list(rows.columns)
     return (TableRow(path, row.line, taken, row.cells, names, row.fault) for row in rows)
 
@@ -109,13 +103,7 @@ def read_rows(
     *,
     refuse_twice: bool = False,
 ) -> Workload:
-    """Return the jobs of rows with the names of `COLUMNS`; see `read_mapped_csv`.
-
-    Parameters
-    ----------
-    refuse_twice : bool
-        Whether two rows of one job are an error.
-    """
+    """Return the jobs of rows with the names of `COLUMNS`; see `read_mapped_csv`."""
     clock, parsed = LogClock(timezone), ParsedLog(bad_lines=bad_lines)
     has: Mapping[str, int] = {}
     seen: dict[str, int] = {}

@@ -83,9 +83,7 @@ def read_lines(
 
 
 def encoding_of(raw: bytes | bytearray, *, cut: bool = False) -> str:
-    """Return "utf-8" if all bytes are UTF-8, else "latin-1"; the last character of ``cut`` ones may
-    be.
-    """
+    """Return "utf-8" if all bytes are, but for a last character that is ``cut``; else "latin-1"."""
     if raw.isascii():
         return "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8")()

@@ -88,9 +88,7 @@ def need_array(
     real: bool = False,
     nan: bool = False,
 ) -> NDArray[Any]:
-    """Return numbers as a flat array of length ``n``, if each is within limits, and whole or
-    ``real``.
-    """
+    """Return numbers as a flat array of length ``n``; each is within limits, and whole or real."""
     try:
         array = np.asarray(values)
     except ValueError:  # lists of different lengths

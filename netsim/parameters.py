@@ -351,9 +351,7 @@ def mistake_in(factory: Factory, given: Mapping[str, object]) -> tuple[str, str]
 
 
 def checked(where: str, factory: Factory, given: Mapping[str, object]) -> dict[str, Any]:
-    """Return given parameters, checked as ``factory`` declares them, as plain values without
-    defaults.
-    """
+    """Return given parameters, checked as ``factory`` declares them, without defaults."""
     known = parameters_of(factory)
     for name in given:
         if name not in known:

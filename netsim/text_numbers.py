@@ -34,9 +34,7 @@ def whole_number(text: str, low: int = 0, high: int = MAX_WHOLE) -> int | None:
 
 
 def need_whole(where: str, what: str, text: str, low: int = 0, high: int = MAX_WHOLE) -> int:
-    """Return the whole number that a text is; ``where`` (``file:line``, the option) begins
-    messages.
-    """
+    """Return the whole number that a text is; ``where``, as ``file:line``, begins messages."""
     number = whole_number(text, low, high)
     if number is None:
         most = "" if high == MAX_WHOLE else f" to {high:,}"

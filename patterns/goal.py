@@ -45,8 +45,7 @@ def goal(
         str, "operations of a rank that the trace lets run side by side", OneOf(OVERLAPS)
     ] = "streams",
 ) -> Program:
-    """Build the program of a GOAL trace, which has the sizes; rank r of the trace is rank r of the
-    job.
+    """Build the program of a GOAL trace: rank r of the trace, with its sizes, is that of the job.
 
     Further ranks of the job are idle. Each rank goes through its part ``iterations`` times.
     """

@@ -18,8 +18,7 @@ def pairs(
     rng: np.random.Generator,
     randomize: Annotated[bool, "false: rank r with r + n/2"] = True,
 ) -> Program:
-    """Return the pairs of the Chatterbug suite: ranks of the first half exchange with the second
-    half.
+    """Return the pairs of the Chatterbug suite: the first half exchanges with the second.
 
     Both directions carry ``message_bytes`` (reference: 10 MiB). With an odd rank count the last
     rank idles (the original wants an even one). ``randomize``: the second half is shuffled once

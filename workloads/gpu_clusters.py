@@ -65,8 +65,7 @@ def gpu_cluster_workload(
     requested_factor: tuple[float, float] | None = None,
     size_unit: str = NODE,
 ) -> Workload:
-    """Generate synthetic jobs like those of a GPU cluster, in units of "node" (entire nodes) or
-    "gpu".
+    """Generate synthetic jobs like those of a GPU cluster; their unit is "node" or "gpu".
 
     Sizes are drawn by their published shares of jobs. Run times are drawn by the published ones of
     all jobs, times the demand that the shares of GPU time put on jobs of that size, so that a size

@@ -61,9 +61,7 @@ def bare_jobs(
     job_id: NDArray[np.integer] | None = None,
     dropped: dict[str, int] | None = None,
 ) -> Workload:
-    """Return the jobs of which nothing else is known: no users, no projects, no waits; ids 1, 2,
-    ...
-    """
+    """Return the jobs of which nothing else is known: no users, no projects, no waits."""
     n = len(submit_s)
     return Workload(
         name=name,

@@ -66,9 +66,7 @@ def header_processors(header: SwfHeader) -> tuple[int | None, str]:
 
 
 def size_doubts(size: NodeSize, header: SwfHeader, procs: NDArray[np.float64]) -> tuple[str, ...]:
-    """Return signs in the jobs' sizes that the number of processors of a node is wrong, a line
-    each.
-    """
+    """Return lines on what in the jobs' sizes speaks against the number of processors of a node."""
     if header.max_nodes is None or not len(procs):
         return ()
     most = int(procs.max())

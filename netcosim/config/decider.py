@@ -196,9 +196,7 @@ def check_by_count(what: str, name: str, policy: type[Policy] | Policy) -> None:
 def backfill_or_decider(
     backfill: str, decider: AnyDecider | None, files: Sequence[InputFile]
 ) -> Iterator[str | Decider]:
-    """Yield the decider, else the backfilling; an error in a user's class is reported with its
-    line.
-    """
+    """Yield the decider, else the backfilling; an error in a user's class has its line."""
     if decider is None:
         yield backfill
     else:

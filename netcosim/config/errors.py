@@ -58,8 +58,7 @@ def config_error(
     model: type[BaseModel],
     spelled: Mapping[str, str],
 ) -> ConfigError:
-    """Convert the first of pydantic's errors on a content to a `ConfigError` that counts the
-    others.
+    """Convert the first of pydantic's errors to a `ConfigError` that counts the others.
 
     ``spelled`` maps dotted SI keys to the dotted keys that the user wrote.
     """

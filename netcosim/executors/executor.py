@@ -31,8 +31,7 @@ KILLED = (
 def run_tasks(
     function: Callable[[Any], Any], tasks: Mapping[str, Any], finish: Finish, workers: Workers
 ) -> list[str]:
-    """Compute tasks, the function's arguments by key; return the keys whose worker was killed each
-    time.
+    """Compute a function of each task; return the keys whose worker was killed each time.
 
     The function is pickled for other processes. It returns the failure of a task as its result;
     what it raises ends all tasks.

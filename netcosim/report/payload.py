@@ -121,9 +121,7 @@ def _last_s(kept: ArchivedRun) -> float:
 
 
 class Cables:
-    """Pairs of routers that are joined, ``one`` and ``other``, and the worst of the links between
-    them.
-    """
+    """Pairs of routers that are joined, ``one`` and ``other``, and the worst link of each."""
 
     def __init__(self, machine: ArchivedMachine) -> None:
         ports = len(machine.port_router)

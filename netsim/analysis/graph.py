@@ -26,9 +26,7 @@ class Cut(NamedTuple):
 
 
 def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.csr_array:
-    """Return the number of cables between any two routers, or their bandwidth, (n_routers,
-    n_routers).
-    """
+    """Return the number of cables between any two routers, or their bandwidth, symmetric."""
     n = topology.n_ports
     links = slice(topology.first_router_link, None)
     src, dst = topology.link_src[links] - n, topology.link_dst[links] - n
@@ -68,8 +66,7 @@ def _fiedler(graph: sparse.csr_array) -> NDArray[np.float64]:
 def search_cut(
     graph: sparse.csr_array, size: int, rng: np.random.Generator, *, starts: int = 10
 ) -> Cut:
-    """Return a set of ``size`` routers with few links to the rest of a `router_graph`: an upper
-    bound.
+    """Return ``size`` routers with few links to the rest of a `router_graph`: an upper bound.
 
     Starts from both ends of the Fiedler order and from ``starts`` sets grown router by router (the
     one with the most links into the set, ties at random), each improved by passes of Kernighan and

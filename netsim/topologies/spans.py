@@ -13,8 +13,7 @@ LongArray = NDArray[np.int64]
 def domains_spanned(
     h: Hierarchy, nodes: NDArray[np.integer], node_ptr: NDArray[np.integer]
 ) -> LongArray:
-    """Return the number of domains of each level that the nodes of each job span, (n_levels, n)
-    int64.
+    """Return the number of domains of each level that the nodes of each job span, (n_levels, n).
 
     Job i has ``nodes[node_ptr[i]:node_ptr[i + 1]]``; one without nodes spans 0. The lowest level's
     are what schedulers count as switches.

@@ -256,8 +256,7 @@ class Collective:
     def messages(
         self, members: IntArray, message_bytes: int, first_step: int = 0
     ) -> tuple[Messages, int]:
-        """Return the messages of one or more groups that run it at the same time, and the steps of
-        a rank.
+        """Return the messages of groups that run it at the same time, and the steps of a rank.
 
         Ranks of a group, (n_groups, p), are node after node; each begins in ``first_step``. The
         size is that in the tables of nccl-tests: the buffer of a rank before an all-reduce,

@@ -111,9 +111,7 @@ class FileSettings:
 def training_file(
     n_ranks: int, message_bytes: int, iterations: int, settings: FileSettings
 ) -> Program:
-    """Build the program of a recorded iteration, which has the sizes; ranks beyond the file's are
-    idle.
-    """
+    """Build the program of a recorded iteration, with its sizes; further ranks are idle."""
     check_common(n_ranks, message_bytes, iterations)
     scale, compute = settings.scale, settings.compute
     if settings.is_graph:

@@ -186,8 +186,7 @@ def program_of(
     compute: bool,
     links: Communicator,
 ) -> Program:
-    """Return the program of all GPUs, from each stage's operations; further ranks have nothing to
-    do.
+    """Return the program of all GPUs, from each stage's operations; further ranks are idle.
 
     Bytes and computing are ``scale`` times as large; without ``compute`` computing takes no time.
     """

@@ -40,8 +40,7 @@ class LogClock:
             ) from None
 
     def both(self, text: str) -> tuple[float, float]:
-        """Return a date as it is first and last on the clocks; nan for none, ValueError for another
-        text.
+        """Return a date as it is first and last on the clocks; nan for none, else ValueError.
 
         A date may be Unix time, and may end in its own offset from UTC.
         """

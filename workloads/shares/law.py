@@ -32,9 +32,7 @@ class FractionLaw:
             )
 
     def draw(self, u: FloatArray, ties: FloatArray, n_nodes: NDArray[np.integer]) -> FloatArray:
-        """Return the communication fractions of jobs, (n,), from uniform numbers; ``ties`` of equal
-        sizes.
-        """
+        """Return the communication fractions of jobs from uniform numbers, ``ties`` of sizes."""
         if self.size_correlation:
             several = n_nodes > 1
             u = u.copy()

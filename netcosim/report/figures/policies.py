@@ -34,9 +34,7 @@ MORE = "more"
 
 
 def effect_bars(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str]) -> None:
-    """Draw effects of a quantity by part of the jobs, in their order: groups of bars, a bar a
-    policy.
-    """
+    """Draw effects of one quantity by part of the jobs: groups of bars, a bar a policy."""
     import pandas as pd
 
     [(quantity, against)] = {(effect.quantity, effect.against) for effect in effects}

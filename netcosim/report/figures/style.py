@@ -94,8 +94,7 @@ def colour(index: int) -> str:
 
 
 def policy_colours(names: Sequence[str]) -> dict[str, str]:
-    """Return the colour of each policy, in the config's order, on every figure and page of a
-    config.
+    """Return the colour of each policy, in their order, on every figure and page of a config.
 
     Twelve have distinct colours; further ones share them, and differ in `dash` and `marker`.
     """

@@ -28,8 +28,8 @@ from typing import Any, cast
 
 from netsim.errors import NetcosimError
 from netsim.inputs import file_digest, is_input
-from netsim.plugin_entries import checked_name, entries_of, place_of, registry_at, registry_for
-from netsim.registry import IN_USE
+from netsim.plugin_entries import checked_name, entries_of, place_of, registry_for
+from netsim.registry import IN_USE, object_at
 
 GROUP = "netcosim.plugins"
 """The group of entry points by which an installed package brings plug-ins."""
@@ -102,7 +102,7 @@ def pinned_class(content: Mapping[str, str], home: str) -> tuple[Plugin, type]:
     entries it is like. The file registers nothing: inside of `using`, errors of the class name its
     line.
     """
-    path, name, registry = content["file"], content["name"], registry_at(home)
+    path, name, registry = content["file"], content["name"], object_at(home)
     digest = file_digest(path)
     _refuse_changed(path, digest, content)
     module, source = _file_module(path, digest)
@@ -218,7 +218,7 @@ def _refuse_twice(plugin: Plugin, others: Sequence[Plugin]) -> None:
             for name in entries:
                 if name in other.entries.get(home, {}):
                     raise NetcosimError(
-                        f"plug-in {plugin.source}: {registry_at(home).what} {name!r} is taken by "
+                        f"plug-in {plugin.source}: {object_at(home).what} {name!r} is taken by "
                         f"plug-in {other.source}; give it another name"
                     )
 

@@ -332,15 +332,11 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
             first = builder is family.builders[0]
             how = f"goes with {needed(other)[0]}" if first else f"goes without {needed(builder)[0]}"
             raise ConfigError(f"machine.{short_name(name)}", None, how)
-    wrong = mistake_in(builder, plain_files(parameters))
+    plain = {n: v["file"] if is_input(v) else v for n, v in parameters.items()}
+    wrong = mistake_in(builder, plain)
     if wrong is not None:
         name, why = wrong
         raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], why)
-
-
-def plain_files(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters with the paths of their files."""
-    return {n: v["file"] if is_input(v) else v for n, v in parameters.items()}
 
 
 def gpus_per_server(section: MachineSection) -> int:

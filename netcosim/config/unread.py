@@ -16,7 +16,6 @@ from netcosim.config.config import Config
 from netcosim.config.content import checked_config
 from netcosim.config.errors import ConfigError
 from netcosim.config.fields import InputFile, matches, shown_key, value_at
-from netcosim.config.machine import plain_files
 from netcosim.config.read_if import ReadByKey
 from netsim.inputs import is_input
 from netsim.packet.presets import PACKET_PRESETS
@@ -119,11 +118,6 @@ def why_unread(config: BaseModel, key: str) -> Unread | None:
             continue  # it is on a section that configs of this command lack
         if not condition.holds(*values):
             return Unread(key, f"it is read where {condition.where}")
-    if key.startswith("machine.parameters."):
-        machine: Any = value_at(config, "machine")
-        ignored = FAMILIES[machine.family].ignored_values(plain_files(machine.parameters))
-        why = ignored.get(key.rpartition(".")[2])
-        return None if why is None else Unread(key, why)
     return None
 
 

@@ -125,9 +125,6 @@ class Family:
     or rounded; a line each."""
     only_links: tuple[str, ...] = ()
     """Parameters that change links alone, and neither the nodes nor which of them are close."""
-    ignored_values: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda parameters: {}
-    """``ignored_values(parameters)``: values that a file makes superfluous, such as those for
-    levels that it does not have; the reason by the parameter's name."""
     reads: Callable[[Path, str], bool] | None = None
     """``reads(path, beginning of the text)``: whether a file looks like one of the family's."""
     from_object: Callable[[Any], Topology] | None = None

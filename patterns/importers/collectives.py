@@ -58,22 +58,10 @@ def _block(sizes: Sizes) -> int:
     return total // n if total % n == 0 else total // max(1, n - 1)
 
 
-def _none(sizes: Sizes) -> int:
-    return 1
-
-
-def _received(sizes: Sizes) -> int:
-    return max(received for _, received in sizes)
-
-
-def _sent(sizes: Sizes) -> int:
-    return max(sent for sent, _ in sizes)
-
-
 EXPANDED: dict[str, tuple[Callable[[int, int], Program], Callable[[Sizes], int]]] = {
-    "barrier": (barrier, _none),
-    "bcast": (bcast, _received),
-    "reduce": (reduce, _sent),
+    "barrier": (barrier, lambda sizes: 1),
+    "bcast": (bcast, lambda sizes: max(received for _, received in sizes)),
+    "reduce": (reduce, lambda sizes: max(sent for sent, _ in sizes)),
     "allreduce": (allreduce_recursive_doubling, _block),
     "allgather": (allgather, _block),
     "alltoall": (all_to_all, _block),

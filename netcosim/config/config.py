@@ -254,11 +254,6 @@ class PolicyTables(Section):
         return self
 
 
-def policies_with_tables() -> list[str]:
-    """Return the names of the policies that declare parameters."""
-    return [name for name in POLICIES if POLICIES.facts(name).keys]
-
-
 def policy_tables(policies: Iterable[str]) -> Any:
     """Build the section with a table for each of some policies that declare parameters."""
     tables: Any = {}
@@ -444,7 +439,7 @@ def config_class(tables: Collection[str] | None = None) -> type[Config]:
     ``tables`` names the policies whose tables a content has. All have one by default, and if one of
     the names is unknown, so that a message can list them.
     """
-    known = policies_with_tables()
+    known = [name for name in POLICIES if POLICIES.facts(name).keys]
     named = tables is not None and set(tables) <= set(known)
     policies = tuple(name for name in known if not named or name in (tables or ()))
     models = tuple(entry for one in _CHOSEN.values() for entry in one.added.values())

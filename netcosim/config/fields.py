@@ -177,11 +177,6 @@ class InputFile(BaseModel):
         return checked_path(self.model_dump())
 
 
-def _input_file(value: Any) -> Any:
-    """Convert a path to the file with its present content."""
-    return input_file(value) if isinstance(value, str) else value
-
-
 def config_kind(parameter: Parameter) -> Any:
     """Return the type of a declared parameter in a config: files with their digests, units parsed.
 
@@ -224,7 +219,9 @@ CountRange = Annotated[tuple[Count, Count], BeforeValidator(_interval)]
 SizeBytes = Annotated[int, in_si("bytes", positive=True)]
 TimeS = Annotated[float, in_si("time")]
 TimeRangeS = Annotated[tuple[TimeS, TimeS], BeforeValidator(_interval)]
-Input = Annotated[InputFile, BeforeValidator(_input_file), OrText()]
+_PRESENT = BeforeValidator(lambda value: input_file(value) if isinstance(value, str) else value)
+"""Convert a path to the file with its present content."""
+Input = Annotated[InputFile, _PRESENT, OrText()]
 BandwidthBps = Annotated[float, in_si("bandwidth")]
 BandwidthsBps = Annotated[tuple[BandwidthBps, ...], BeforeValidator(_one_or_more)]
 ShareRange = Annotated[tuple[Share, Share], BeforeValidator(_interval)]

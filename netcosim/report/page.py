@@ -120,7 +120,7 @@ def render_page(
         Markup("\n".join([asset("page.css"), *styles])),
         contents,
         Markup("").join([*parts, again]),
-        now_utc(),
+        datetime.now(UTC).isoformat(timespec="seconds"),
         [Markup(script) for script in inline],
     )
     return str(page)
@@ -222,13 +222,9 @@ def figures_of(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Figu
     found: list[tuple[str, Callable[[], Figure]]] = []
     for section in sections:
         if section.figure is not None:
-            found.append((section.title, partial(_same, section.figure)))
+            found.append((section.title, partial(getattr, section, "figure")))
         found += [(drawing.name, drawing.draw) for drawing in section.drawings]
     return found
-
-
-def _same(figure: Figure) -> Figure:
-    return figure
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:
@@ -249,8 +245,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed as a package"
     return found | {"python": platform.python_version(), "system": platform.platform()}
-
-
-def now_utc() -> str:
-    """Return date and time, ISO, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -86,11 +86,6 @@ class SmallFile:
         return files("netsim.topologies").joinpath("small", self.name).read_text("utf-8")
 
 
-def no_notes(topology: Topology) -> tuple[str, ...]:
-    """Return no notes."""
-    return ()
-
-
 @dataclass(frozen=True)
 class Family:
     """An entry of `netsim.topologies.registry.FAMILIES`."""
@@ -120,7 +115,7 @@ class Family:
     families and routings are tested."""
     small_files: tuple[SmallFile, ...] = ()
     """The same for a family whose machines come from files."""
-    notes: Callable[[Topology], tuple[str, ...]] = no_notes
+    notes: Callable[[Topology], tuple[str, ...]] = lambda topology: ()
     """``notes(topology)``: what a user should know of a machine, such as what was assumed, left out
     or rounded; a line each."""
     only_links: tuple[str, ...] = ()

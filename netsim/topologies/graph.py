@@ -18,7 +18,7 @@ from netsim.files import read_bytes
 from netsim.kinds import need_kinds
 from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
-from netsim.topologies.domains import Hierarchy, hierarchy
+from netsim.topologies.domains import hierarchy
 from netsim.topologies.family import EqualLinks, Family, Name
 from netsim.topologies.foreign import refuse_foreign
 from netsim.topology import Ports, RouterLinks, Topology, build_topology
@@ -282,12 +282,6 @@ def from_networkx(network: nx.Graph[Any], **parameters: Any) -> Topology:
     return graph(network, **{key: network.graph[key] for key in of_nodes} | parameters)
 
 
-def labelled_routers(topology: Topology) -> Hierarchy:
-    """Return the hierarchy of machine and router, with the graph's own labels."""
-    names = tuple(map(str, topology.shape.labels))
-    return hierarchy(("router",), (topology.node_router,), (names,))
-
-
 def looks_like(path: Path, text: str) -> bool:
     """Return whether a file is GraphML, GML or node-link JSON."""
     links = '"nodes"' in text and ('"links"' in text or '"edges"' in text)
@@ -299,6 +293,6 @@ FAMILY = Family(
     description="any undirected networkx graph, or a GraphML, GML, JSON or edge-list file",
     builders=(graph_file,),
     from_object=from_networkx,
-    hierarchy=labelled_routers,
+    hierarchy=lambda t: hierarchy(("router",), (t.node_router,), ([*map(str, t.shape.labels)],)),
     reads=looks_like,
 )

@@ -182,6 +182,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             'machine.preset: "dragonfly-105"; unknown machine; did you mean dragonfly-1056',
         ),
         ('family = "dragonfly"', 'preset = "cab"\nfamily = "dragonfly"', "preset cab is a fattree"),
+        ('family = "dragonfly"', 'file = "x"', "needs family beside file; netcosim describe FILE"),
         (
             '"ugal-l"',
             '"ugal"',

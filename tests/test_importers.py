@@ -154,7 +154,7 @@ def test_pbs_exit_status(tmp_path: Path, code: int, walltime: str, status: str) 
 def test_pbs_dependencies_and_what_is_counted(tmp_path: Path) -> None:
     """Several of a list, of arrays, with a server; and jobs that were left in the queue."""
     text = (
-        record("1.s", Resource_List__nodect=1)
+        record("1.s", Resource_List__nodect=1, Resource_List__walltime=90)
         + record("2[3].s", ctime=1, Resource_List__nodect=1)
         + record("3.s", ctime=2, Resource_List__nodect=1,
                  depend="afterany:1.s@host:2[3].s,before:9,afterok:1")
@@ -169,6 +169,7 @@ def test_pbs_dependencies_and_what_is_counted(tmp_path: Path) -> None:
         ("afterany", 200_000_003),
         ("afterok", 1),
     ]
+    assert jobs.requested_s[0] == 90
     assert jobs.dropped == {"never began": 2, "running when the log was made": 2}
     bad = written(tmp_path, text + record("9.s") + record("10.s").replace("start=1", "start=x"))
     with pytest.raises(
@@ -284,7 +285,7 @@ def test_flux(tmp_path: Path) -> None:
     listed = [
         flux_job(),
         flux_job(8, t_submit=begin + 1, nodelist="n[3-4]", duration=0, result="CANCELED"),
-        flux_job(9, t_run=0, t_cleanup=0, result="CANCELED"),
+        flux_job(9, t_run=0, t_cleanup=0, result=4),
         flux_job(10, t_run=0, t_cleanup=0, t_inactive=0, result=""),
         flux_job(11, t_cleanup=0, t_inactive=0, result=""),
         flux_job(12, t_submit=begin + 2, nodelist="n5", nnodes=1, dependencies=["after-success:7"]),

@@ -86,10 +86,6 @@ def measured(code: str) -> tuple[int, int]:
 
 LINKS = {"p": 4, "a": 16, "g": 65}
 CASES = {
-    "many messages": (
-        "tiny = ('dragonfly', {'p': 2, 'a': 2, 'g': 3}, 'ugal-l', 1, 4)\n"
-        "run(tiny, ('dragonfly', {'p': 4, 'a': 16, 'g': 65}, 'ugal-l', 8, 256), packets)"
-    ),
     "many links": (
         "tiny = ('dragonfly', {'p': 2, 'a': 2, 'g': 3}, None, 1, 4)\n"
         "run(tiny, ('dragonfly', {'p': 8, 'a': 16, 'g': 129}, None, 8, 64), packets)"

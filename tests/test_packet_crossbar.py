@@ -22,7 +22,6 @@ from packet_cases import (
     Send,
     Simulate,
     Step,
-    all_to_all,
     config,
     flows,
     line,
@@ -351,13 +350,6 @@ def test_by_its_head_a_packet_does_not_wait_where_links_get_faster(simulate: Sim
         tail = simulate(*case, settings).message_finish_ps[0]
         head = simulate(*case, replace(settings, delivery="head")).message_finish_ps[0]
         assert (head, tail) == (3 * L + 2 * R, 3 * L + 2 * R + 4 * S)
-
-
-def test_all_to_all_through_small_buffers_ends(simulate: Simulate) -> None:
-    """Every byte arrives, however little fits into the buffers."""
-    for settings in (switch(1, buffer=1000), switch("unlimited", output_buffer_bytes=1000)):
-        got = simulate(line([0, 0, 1, 1, 2], [1000, 250]), all_to_all(5, 3500), settings)
-        assert got.link_bytes[:10].tolist() == [4 * 3500] * 10
 
 
 @pytest.mark.parametrize(

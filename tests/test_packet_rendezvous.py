@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +10,6 @@ from packet_cases import ENGINES, L, R, Send, Step, config, line, traffic
 
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig, PacketResult, ProgramStuckError
-from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
 
 CONTROL = 64
 CONTROL_PS = CONTROL * 1000
@@ -139,15 +137,3 @@ def test_who_waits_for_ever_is_named(run):
 def test_bad_values_are_refused_in_one_line(given, told):
     with pytest.raises(NetcosimError, match=told):
         PacketConfig(**given)
-
-
-def test_the_limit_is_of_no_matter_below_it():
-    """No message above the limit: bit for bit what runs without one."""
-    machine = dragonfly(2, 4, 5)
-    sent = traffic(*([Step([Send((r + 7) % 40, 5000)], need=1)] for r in range(40)))
-    runs = [
-        ENGINES["engine"](make_routing(machine, "ugal-l"), sent, packets, np.random.default_rng(5))
-        for packets in (config(), by_rendezvous(5000))
-    ]
-    for f in fields(PacketResult):
-        np.testing.assert_array_equal(*(getattr(done, f.name) for done in runs), f.name)

@@ -33,27 +33,20 @@ def test_hand_worked_strict_order() -> None:
     assert result.first_blocked_s == 1
 
 
-def test_hand_worked_shortest_first() -> None:
-    workload = make_workload([0, 1, 2, 3], [10, 9, 1, 5], [4, 4, 4, 4])
-    result = simulate(workload, Mask(4), order="shortest", backfill="none")
-    assert result.start_s.tolist() == [0, 16, 10, 11]
-
-
 @pytest.mark.parametrize(
-    ("order", "starts"), [("smallest", [0, 5, 1, 3]), ("largest", [5, 0, 1, 3])]
+    ("order", "jobs", "starts"),
+    [
+        ("shortest", ([0, 1, 2, 3], [10, 9, 1, 5], [4, 4, 4, 4]), [0, 16, 10, 11]),
+        # one at a time, the first of equals first
+        ("smallest", ([0] * 4, [1, 1, 2, 2], [2, 4, 3, 3]), [0, 5, 1, 3]),
+        ("largest", ([0] * 4, [1, 1, 2, 2], [2, 4, 3, 3]), [5, 0, 1, 3]),
+        # at 10: B (9/10)^3 * 1 = 0.729, C (8/4)^3 * 1 = 8: C first although it came later
+        ("wfp", ([0, 1, 2], [10, 10, 4], [4, 4, 4]), [0, 14, 10]),
+    ],
 )
-def test_hand_worked_order_by_size(order: str, starts: list[float]) -> None:
-    """2, 4, 3 and 3 nodes for 1, 1, 2 and 2 s, one at a time; the first of equals first."""
-    workload = make_workload([0] * 4, [1, 1, 2, 2], [2, 4, 3, 3])
-    result = simulate(workload, Mask(4), order=order, backfill="none")
+def test_hand_worked_orders(order: str, jobs: tuple[list[float], ...], starts: list[float]) -> None:
+    result = simulate(make_workload(*jobs), Mask(4), order=order, backfill="none")
     assert result.start_s.tolist() == starts
-
-
-def test_hand_worked_wfp() -> None:
-    # At 10: B (9/10)^3 * 1 = 0.729, C (8/4)^3 * 1 = 8: C first although it came later.
-    workload = make_workload([0, 1, 2], [10, 10, 4], [4, 4, 4])
-    result = simulate(workload, Mask(4), order="wfp", backfill="none")
-    assert result.start_s.tolist() == [0, 14, 10]
 
 
 def test_hand_worked_conservative() -> None:

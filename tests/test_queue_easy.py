@@ -60,23 +60,15 @@ def test_same_schedule_as_the_plain_queue(
     assert np.array_equal(fast, plain)
 
 
+@pytest.mark.parametrize("backfill", ["easy", "easy-retest"])
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
 @examples(60)
 @given(workload=workloads(estimates="upper"))
-def test_no_job_starts_after_its_reservation(kind: type[Mask], workload: Workload) -> None:
+def test_no_job_starts_after_its_reservation(
+    kind: type[Mask], backfill: str, workload: Workload
+) -> None:
     # Walltimes are upper bounds here, so the head may only be earlier than it was promised.
-    result = simulate_queue(workload, kind(NODES), rng=np.random.default_rng(1))
-    has = ~np.isnan(result.promised_s)
-    assert np.all(result.start_s[has] <= result.promised_s[has])
-
-
-@pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
-@examples(60)
-@given(workload=workloads(estimates="upper"))
-def test_retest_delays_no_head_either(kind: type[Mask], workload: Workload) -> None:
-    result = simulate_queue(
-        workload, kind(NODES), backfill="easy-retest", rng=np.random.default_rng(1)
-    )
+    result = simulate_queue(workload, kind(NODES), backfill=backfill, rng=np.random.default_rng(1))
     has = ~np.isnan(result.promised_s)
     assert np.all(result.start_s[has] <= result.promised_s[has])
     assert result.busy_nodes()[1].max() <= NODES

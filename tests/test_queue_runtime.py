@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from queue_helpers import Mask, make_workload
+from queue_helpers import Live, Mask, make_workload
 from selection import examples
 
 from alloc.policy import Placement, Policy
@@ -191,17 +191,6 @@ class Crowd(RunTimes):
 
     def settle(self, now_s: float) -> Mapping[int, float]:
         return self._rates() if self.late else {}
-
-
-class Live(RunTimeModel):
-    name = "live"
-    description = "for the test"
-
-    def __init__(self, live: RunTimes) -> None:
-        self.live = live
-
-    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        return self.live
 
 
 @pytest.mark.parametrize("late", [False, True])

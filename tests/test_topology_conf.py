@@ -303,17 +303,6 @@ def test_as_many_levels_as_are_allowed(tmp_path: Path) -> None:
         machine(tmp_path, "\n".join(chain))
 
 
-def test_what_scontrol_shows(tmp_path: Path) -> None:
-    """Its lines have levels, and the nodes below the switches below."""
-    text = (
-        "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=t[0-3]\n"
-        "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=t[4-7]\n"
-        "SwitchName=s2 Level=1 LinkSpeed=1 Nodes=t[0-7] Switches=s[0-1]\n"
-    )
-    t = machine(tmp_path, text)
-    assert (t.n_nodes, t.n_routers, t.shape.height.tolist()) == (8, 3, [0, 0, 1])
-
-
 def test_the_tutorials_machine(tmp_path: Path) -> None:
     script = Path(__file__).parents[1] / "docs" / "tutorials" / "make_topology_conf.py"
     make = runpy.run_path(str(script))["topology_conf"]

@@ -137,7 +137,7 @@ def test_agree_on_whatever_ugal_compares(name, compares, weight):
     links = GroupLinks(
         local_bandwidth_Bps=3_300_000_000, global_bandwidth_Bps=250_000_000, global_latency_s=2e-6
     )
-    topology = dragonfly(2, 3, 4, 2, links=links)
+    topology = dragonfly(1, 3, 4, 2, links=links)
     routing = make_routing(topology, name, {"ugal_compares": compares, "ugal_weight": weight})
     traffic = combine([_burst(topology.n_nodes, 3500, 3)], [np.arange(topology.n_nodes)])
     config = PacketConfig(packet_bytes=1000, buffer_bytes=3500)
@@ -151,7 +151,7 @@ def test_agree_with_a_bias_in_picoseconds(name):
     """UGAL's bias of four packets changes the run, and one of a thousand changes it again: it is
     in picoseconds for both engines, though the fast one counts in ticks of 500,000."""
     topology = dragonfly(
-        2, 4, 5, links=GroupLinks(node_latency_s=0, local_latency_s=0, global_latency_s=0)
+        1, 4, 5, links=GroupLinks(node_latency_s=0, local_latency_s=0, global_latency_s=0)
     )
     config = PacketConfig(packet_bytes=1000, buffer_bytes=2500, router_latency_s=500e-9)
     program = _burst(topology.n_nodes, 3000, 3)

@@ -34,7 +34,7 @@ from netsim.topologies.torus import torus
 from netsim.traffic import Traffic, combine
 from patterns.registry import make_pattern
 
-CASES, MANY_CASES = 40, 2500
+CASES, MANY_CASES = 20, 2500
 """Of each family, in the usual run and in the long one."""
 
 
@@ -269,7 +269,7 @@ LATENCIES = st.sampled_from((40e-9, 1e-9, 13.7e-9))
 
 
 @pytest.mark.full
-@examples(300)
+@examples(100)
 @given(
     machine=st.fixed_dictionaries(
         {

@@ -177,6 +177,9 @@ def test_waiting_queue_is_a_sorted_list(data: st.DataObject, order: str, depth: 
         if waiting:
             assert queue.head(float(now)) == waiting[0]
             assert queue.front(float(now)) == waiting[:depth]
+            if data.draw(st.booleans()):
+                found = queue.candidates(float(now), np.full(1, np.inf))
+                assert list(found) == waiting[1:depth]
             gone = data.draw(st.sampled_from(waiting[:depth]))
             queue.remove(gone)
             waiting.remove(gone)

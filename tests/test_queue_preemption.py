@@ -306,14 +306,6 @@ def test_a_job_that_crosses_as_it_is_preempted_stays_in_the_second_queue() -> No
     assert las.changes_s(0, 10.0) == inf
 
 
-def test_a_promotion_may_come_soon() -> None:
-    """After 1 s of waiting for 10 s of work: job 1 goes before job 3 at 13 s."""
-    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
-    workload = jobs([0, 5, 6], [20, 3, 10], [1] * 3)
-    result = simulate(workload, Mask(1), rules, attained_order(Attained((10.0,), 0.1)))
-    assert runs_of(result) == [[(0, 10), (13, 23)], [(10, 13)], [(23, 33)]]
-
-
 @pytest.mark.parametrize("allowed", [3, 2])
 def test_preemptions_in_a_row_are_counted_until_a_job_ends(
     allowed: int, monkeypatch: pytest.MonkeyPatch

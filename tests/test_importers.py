@@ -102,17 +102,6 @@ def _reading(path: Path) -> object:
     return Reading(log=str(path))
 
 
-def test_pbs_status_and_sharing(tmp_path: Path) -> None:
-    one = record("1", exec_host="n1/0", Resource_List__walltime="00:10:00", Exit_status=271)
-    two = record("2", exec_host="n2/0", Resource_List__walltime="02:00:00", Exit_status=271)
-    jobs = import_log("pbs", written(tmp_path, one + two), {})
-    assert jobs.details.status is not None
-    assert [jobs.details.status[k] for k in range(2)] == ["timeout", "cancelled"]
-    shared = written(tmp_path, one + two.replace("n2/0", "n1/1"))
-    assert "2 of 2 jobs share nodes with others (jobs 1 and 2 on n1)" in refused("pbs", shared)
-    assert len(import_log("pbs", shared, {"shared_nodes": "whole"})) == 2
-
-
 def test_pbs_values_that_stand_in_for_others(tmp_path: Path) -> None:
     """Account before project before group; nodect before select before nodes; qtime for ctime."""
     text = (

@@ -159,12 +159,6 @@ def test_numbers_out_of_bounds_are_named(
     assert len(str(caught.value)) < 300
 
 
-def test_18_columns_of_nan(tmp_path: Path) -> None:
-    path = written(tmp_path, *["nan " * 18] * 3)
-    with pytest.raises(NetcosimError, match=r"swf:1: field 1 \(job number\) is 'nan'; a number"):
-        read_swf(path)
-
-
 def test_a_mistake_far_down_has_its_line(tmp_path: Path) -> None:
     """Lines are read in blocks; numbers go on from one to the next."""
     path = written(tmp_path, "; head", *[line()] * 70_000, line(f4="ten"))

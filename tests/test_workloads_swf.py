@@ -250,17 +250,6 @@ def test_what_is_written_reads_back(
     assert read_swf_header(tmp_path / name).max_nodes == log.n_nodes.max()
 
 
-def test_csv(tmp_path: Path) -> None:
-    path = tmp_path / "jobs.csv"
-    path.write_text("nodes,job,arrival_s,run_s,user\n3,1,5,10.5,2\n4,2,0,7,-1\n")
-    jobs = read_csv(path)
-    assert jobs.job_id.tolist() == [2, 1]
-    assert jobs.n_nodes.tolist() == [4, 3]
-    assert jobs.run_time_s.tolist() == [7, 10.5]
-    assert np.isinf(jobs.requested_s).all()
-    assert jobs.user.tolist() == [-1, 2]
-
-
 def test_csv_without_a_request_or_a_wait(tmp_path: Path) -> None:
     """A requested time of 0 or below is none, a wait below 0 is none; a wait of 0 is one."""
     path = tmp_path / "jobs.csv"

@@ -133,9 +133,7 @@ ON_SERVERS = sorted(name for name, p in POLICIES.items() if not p.families and n
 
 
 @pytest.mark.parametrize("name", ON_SERVERS)
-def test_any_policy_keeps_small_jobs_to_a_server_and_gives_large_ones_entire_servers(
-    name: str,
-) -> None:
+def test_any_policy_keeps_small_jobs_to_a_server_and_gives_large_ones_entire_servers(name):
     wide = gpu_cluster(12, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=3, nodes_per_pod=6))
     policy = policy_of(wide, name)
     placed = 0

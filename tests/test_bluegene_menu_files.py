@@ -70,13 +70,7 @@ def test_midplanes_are_numbered_as_they_are_named(tmp_path: Path) -> None:
         ("", {"menu": "menu.csv"}, "no column 'name'"),
     ],
 )
-def test_a_bad_menu_is_one_line(
-    menu: str,
-    given: dict[str, object],
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bad_menu_is_one_line(menu, given, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("menu.csv").write_text(menu)
     with pytest.raises(NetcosimError) as caught:

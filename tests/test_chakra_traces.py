@@ -143,9 +143,7 @@ def test_what_a_gpu_does_takes_time_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [7, 9, 11, 13])
-def test_numbers_may_be_of_any_width_and_kinds_are_those_of_the_schema(
-    number: int, tmp_path: Path
-) -> None:
+def test_numbers_may_be_of_any_width_and_kinds_are_those_of_the_schema(number, tmp_path):
     """int32, int64, uint32 and uint64; of ready nodes the smallest number is next."""
     kinds = {2: "all-gather", 0: "all-reduce", 6: "all-to-all", 5: "broadcast", 7: "reduce-scatter"}
     nodes = [
@@ -619,9 +617,7 @@ def test_traces_of_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             read_trace(path)
 
 
-def test_memory_of_a_step_is_that_of_all_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_of_a_step_is_that_of_all_ranks(tmp_path, monkeypatch):
     """Two nodes for each of 4 ranks; 1 and 2 nodes of 2 ranks."""
     monkeypatch.setattr(chakra_steps, "NODE_BYTES", 10**15)
     one, two = chakra(node(1, 4, us=5)), chakra(node(1, 4, us=5), node(2, 4, us=5))
@@ -712,9 +708,7 @@ def test_traces_that_are_not_read(raw: bytes, message: str, tmp_path: Path) -> N
         ({"5": [-1]}, "not the members of process groups"),
     ],
 )
-def test_groups_that_are_refused(
-    members: Mapping[str, Sequence[int]] | None, message: str, tmp_path: Path
-) -> None:
+def test_groups_that_are_refused(members, message, tmp_path):
     one = chakra(node(1, 7, comm_type=0, comm_size=8, pg_name="5"))
     path = write(tmp_path, one, one, members=members)
     with pytest.raises(NetcosimError) as caught:

@@ -121,9 +121,7 @@ def check(one: Collective, p: int, message_bytes: int, seed: int = 0) -> Transfe
     st.integers(1, 4),
     st.integers(0, 99),
 )
-def test_every_rank_ends_with_what_the_operation_promises(
-    case: tuple[str, str], p: int, g: int, channels: int | None, chunks: int, seed: int
-) -> None:
+def test_every_rank_ends_with_what_the_operation_promises(case, p, g, channels, chunks, seed):
     check(Collective(*case, g, channels, chunks), p, 1000, seed)
 
 
@@ -278,9 +276,7 @@ def test_bruck_sends_a_block_once_for_each_bit_of_its_way() -> None:
 
 
 @pytest.mark.parametrize(("operation", "name", "g", "chunks", "times"), BANDWIDTH)
-def test_bus_bandwidth_on_one_switch(
-    operation: str, name: str, g: int, chunks: int, times: float
-) -> None:
+def test_bus_bandwidth_on_one_switch(operation, name, g, chunks, times):
     """Bandwidth-optimal algorithms keep all links busy: 2 (p - 1) / p, and half of it."""
     found = time_of(Collective(operation, name, g, chunks=chunks), 16, 16 * 15 << 11)
     assert found == pytest.approx(times, rel=0.005)

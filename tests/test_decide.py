@@ -40,9 +40,7 @@ def jobs(n: int, seed: int) -> Workload:
 
 @pytest.mark.parametrize(("name", "decider"), [("easy", Easy), ("none", Strict)])
 @pytest.mark.parametrize("order", ["fcfs", "wfp", "shortest"])
-def test_a_decider_gives_the_schedule_of_the_method_that_it_is(
-    name: str, decider: Callable[[], Decider], order: str
-) -> None:
+def test_a_decider_gives_the_schedule_of_the_method_that_it_is(name, decider, order):
     for seed in range(12):
         work = jobs(120, seed)
         window = None if seed % 2 else 7

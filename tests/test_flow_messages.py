@@ -293,9 +293,7 @@ def test_a_neighbour_does_not_queue_behind_itself() -> None:
 
 
 @pytest.mark.parametrize(("make", "routing"), [MACHINES[0], MACHINES[3], MACHINES[-1]])
-def test_no_result_depends_on_the_size_of_a_buffer(
-    make, routing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_result_depends_on_the_size_of_a_buffer(make, routing, monkeypatch):
     """Pools, slots and rows that grow, and others that are large from the start: same bits."""
     topology = make()
     router = make_routing(topology, routing)

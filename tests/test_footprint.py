@@ -119,9 +119,7 @@ def traffic_of(n: int, **parameters: object) -> Traffic:
     return combine([make_pattern("all-to-all", n, 1000, 1, rng, parameters)], [np.arange(n)])
 
 
-def test_a_run_that_does_not_fit_is_refused_before_it_begins(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_that_does_not_fit_is_refused_before_it_begins(monkeypatch):
     routing = make_routing(make_topology("dragonfly", {"p": 4, "a": 8, "g": 33}))
     traffic = traffic_of(256)
     wanted = run_bytes(routing, traffic, PacketConfig(), True)

@@ -132,15 +132,7 @@ TIRESIAS = (
         ("tiresias", TIRESIAS, [1, 8], [1, 1], [100, 140], None),
     ],
 )
-def test_tables_are_recognised_and_read(
-    tmp_path: Path,
-    kind: str,
-    text: str,
-    gpus: list[int],
-    nodes: list[int],
-    run_s: list[float],
-    wait_s: list[float] | None,
-) -> None:
+def test_tables_are_recognised_and_read(tmp_path, kind, text, gpus, nodes, run_s, wait_s):
     path = tmp_path / "jobs.csv"
     path.write_text(text)
     assert format_of(path).name == kind

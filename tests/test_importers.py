@@ -422,9 +422,7 @@ def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
         (MAP, ("Where;Kind", "Where;where"), "log.txt:1: column 'where' occurs twice"),
     ],
 )
-def test_mistakes_in_tables(
-    tmp_path: Path, columns: list[str], change: tuple[str, str], told: str
-) -> None:
+def test_mistakes_in_tables(tmp_path, columns, change, told):
     text = TABLE.replace(*change) if change[0] else TABLE
     assert told in refused("csv", written(tmp_path, text), columns=columns)
 
@@ -453,9 +451,7 @@ def test_parquet_is_read_as_a_table(tmp_path: Path) -> None:
     assert "not a table in Parquet" in refused("parquet", path)
 
 
-def test_parquet_without_pyarrow_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_without_pyarrow_is_one_line(tmp_path, monkeypatch):
     real: Callable[..., ModuleType] = builtins.__import__
 
     def without(name: str, *rest: object, **more: object) -> ModuleType:

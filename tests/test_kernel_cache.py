@@ -43,9 +43,7 @@ def test_every_import_is_seen(source: Path) -> None:
     assert set(imported_sources(source)) == imports_of(source)
 
 
-def test_a_change_renames_the_folders_of_what_can_see_it_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_renames_the_folders_of_what_can_see_it_alone(tmp_path, monkeypatch):
     for source in {path for kernel in kernel_sources() for path in closure_of(kernel)}:
         copy = tmp_path / source.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -147,9 +147,7 @@ LARGE = [
 
 
 @pytest.mark.parametrize(("field", "value", "told"), LARGE)
-def test_numbers_out_of_bounds_are_named(
-    tmp_path: Path, field: str, value: str, told: str | None
-) -> None:
+def test_numbers_out_of_bounds_are_named(tmp_path, field, value, told):
     path = written(tmp_path, "; head", line(), line(**{field: value}), line())
     if told is None:  # a float cannot tell it from its neighbour, which is allowed
         assert len(read_swf(path)) == 3

@@ -63,9 +63,7 @@ def test_heads_of_two_channels_pay_while_another_crosses(simulate: Simulate) -> 
 
 
 @pytest.mark.parametrize(("n", "last"), [(1, 2 * O + S), (2, O + S)])
-def test_a_channel_is_held_until_its_head_has_crossed(
-    simulate: Simulate, n: int, last: int
-) -> None:
+def test_a_channel_is_held_until_its_head_has_crossed(simulate, n, last):
     """Two inputs, one output, crossings of S / 2: the link sends the second one S after the first,
     unless it is allocated its channel only when the first has crossed, at A + O + S / 2."""
     overhead = 4 * O  # S
@@ -133,9 +131,7 @@ def test_bad_values_are_refused(given: dict[str, object], message: str) -> None:
         ("minimal", 17, "routing minimal has 2 channels, allowed: 1 to 16"),
     ],
 )
-def test_routings_that_cannot_have_several_channels(
-    simulate: Simulate, routing: str, n: int, message: str
-) -> None:
+def test_routings_that_cannot_have_several_channels(simulate, routing, n, message):
     topology = torus((4, 4)) if routing == "minimal-adaptive" else dragonfly(2, 4, 9)
     with pytest.raises(NetcosimError, match=message):
         simulate(make_routing(topology, routing), flows([(0, 1)], 1000, 2), allocated(0, n))

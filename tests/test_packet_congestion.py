@@ -195,9 +195,7 @@ def test_a_message_passes_one_that_has_to_wait() -> None:
 
 
 @pytest.mark.parametrize(("control", "waits"), [("credits", False), ("endpoint-pairs", True)])
-def test_only_paced_packets_wait_for_their_tick(
-    monkeypatch: pytest.MonkeyPatch, control: str, waits: bool
-) -> None:
+def test_only_paced_packets_wait_for_their_tick(monkeypatch, control, waits):
     """Without control a packet starts, and ends, ahead of its tick: a fifth of the time."""
     seen = []
 
@@ -298,9 +296,7 @@ def test_dcqcn_keeps_the_port_full_and_fair_in_the_long_run(senders: int) -> Non
 
 
 @pytest.mark.parametrize("senders", [8, pytest.param(24, marks=pytest.mark.full)])
-def test_what_is_in_flight_is_what_the_fluid_model_says(
-    senders: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_in_flight_is_what_the_fluid_model_says(senders, monkeypatch):
     """Where the rates are constant, as much starts as arrives, and in flight is the target."""
     seen = []
     plain = EndpointPairs.arrived

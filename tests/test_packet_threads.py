@@ -215,9 +215,7 @@ def test_messages_need_not_be_recorded_and_nobody_need_send() -> None:
     assert outcome(idle, 3).end_ps == 5_000_000
 
 
-def test_progress_is_told_and_an_interrupt_ends_all_threads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_progress_is_told_and_an_interrupt_ends_all_threads(monkeypatch):
     monkeypatch.setattr(threads_module, "_FIRST_WINDOWS", 4)
     monkeypatch.setattr(threads_module, "PAUSE_S", 0.0)  # never more windows than one
     case, told = CROWDED[0], []

@@ -85,9 +85,7 @@ def bounded(draw: st.DrawFn) -> Workload:
 @pytest.mark.parametrize("order", sorted(set(ORDERS) - {"fair-share", "las", "priority"}))
 @examples(15)
 @given(workload=bounded(), seed=st.integers(0, 9))
-def test_every_schedule_is_a_schedule(
-    backfill: str, order: str, workload: Workload, seed: int
-) -> None:
+def test_every_schedule_is_a_schedule(backfill, order, workload, seed):
     # Underestimated walltimes too. Mask and its sisters assert that no node is given twice.
     workload.requested_s[:] = np.random.default_rng(seed).integers(1, 15, len(workload))
     for kind in (Mask, HeldMask, Contiguous):
@@ -117,9 +115,7 @@ def test_jobs_come_at_their_own_fraction_of_a_second(backfill: str) -> None:
     services=st.lists(st.integers(1, 9), min_size=30, max_size=30),
     backfill=st.sampled_from(BY_COUNT),
 )
-def test_one_node_is_lindleys_recursion(
-    gaps: list[int], services: list[int], backfill: str
-) -> None:
+def test_one_node_is_lindleys_recursion(gaps, services, backfill):
     # W(k+1) = max(0, W(k) + S(k) - A(k)): the wait in a single-server queue.
     submit = np.cumsum(gaps)
     run = services[: len(gaps)]
@@ -138,9 +134,7 @@ def test_one_node_is_lindleys_recursion(
         st.tuples(st.integers(1, 8), st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=8
     ),
 )
-def test_profile_against_a_table_of_seconds(
-    steps: list[tuple[int, int]], jobs: list[tuple[int, int, int]]
-) -> None:
+def test_profile_against_a_table_of_seconds(steps, jobs):
     table = np.full(400, 2)
     for time, nodes in steps:
         table[time:] += nodes

@@ -60,13 +60,7 @@ def schedule(
     window=st.sampled_from([0, 1, 3, None]),
     reservations=st.sampled_from([0, 1, 2, 4, None]),
 )
-def test_same_schedule_as_the_plain_queue(
-    kind: type[Mask],
-    workload: Workload,
-    order: str,
-    window: int | None,
-    reservations: int | None,
-) -> None:
+def test_same_schedule_as_the_plain_queue(kind, workload, order, window, reservations):
     fast = schedule(workload, kind(NODES), order, window, reservations)
     plain = PlainConservative(workload, kind(NODES), order, window, reservations)
     assert np.array_equal(fast.start_s, plain.run())

@@ -52,9 +52,7 @@ def start_times(
     order=st.sampled_from(["fcfs", "shortest", "wfp", "smallest", "largest"]),
     window=st.sampled_from([0, 1, 3, 50]),
 )
-def test_same_schedule_as_the_plain_queue(
-    kind: type[Mask], workload: Workload, order: str, window: int
-) -> None:
+def test_same_schedule_as_the_plain_queue(kind, workload, order, window):
     fast = start_times(workload, kind(NODES), order, window)
     plain = PlainEasy(workload, kind(NODES), order, window).run()
     assert np.array_equal(fast, plain)
@@ -64,9 +62,7 @@ def test_same_schedule_as_the_plain_queue(
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
 @examples(60)
 @given(workload=workloads(estimates="upper"))
-def test_no_job_starts_after_its_reservation(
-    kind: type[Mask], backfill: str, workload: Workload
-) -> None:
+def test_no_job_starts_after_its_reservation(kind, backfill, workload):
     # Walltimes are upper bounds here, so the head may only be earlier than it was promised.
     result = simulate_queue(workload, kind(NODES), backfill=backfill, rng=np.random.default_rng(1))
     has = ~np.isnan(result.promised_s)
@@ -96,9 +92,7 @@ def test_hand_worked_easy() -> None:
 
 @pytest.mark.parametrize("backfill", ["easy", "easy-retest", "conservative"])
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
-def test_a_job_without_a_limit_never_ends_for_a_reservation(
-    kind: type[Mask], backfill: str
-) -> None:
+def test_a_job_without_a_limit_never_ends_for_a_reservation(kind, backfill):
     # 4 nodes. A: 2 nodes, ends at 10, no limit. B: 1 node 0-20. C needs 4: no shadow time. So D (1
     # node, 100 s) starts at 1, which would delay C if A's end were known (shadow 20). C: at 101.
     jobs = make_workload([0, 0, 1, 1], [10, 20, 5, 100], [2, 1, 4, 1], [np.inf, 20, 5, 100])

@@ -48,13 +48,7 @@ class Drawn:
         ((0.0, 0.0, 4.0), 1350.0, (0.0, 0.99), (1, 1), [16, 16]),
     ],
 )
-def test_failures_by_hand(
-    rates: tuple[float, ...],
-    gap_s: float,
-    numbers: tuple[float, ...],
-    hit: tuple[int, ...],
-    counts: list[int],
-) -> None:
+def test_failures_by_hand(rates, gap_s, numbers, hit, counts):
     """The mean gap is a day over all failures of a day; a kind's share is its part of these."""
     failures, rng = Failures(*rates, repair_s=600.0), Drawn(*numbers)
     assert failures

@@ -58,9 +58,7 @@ def random_workload(rng: np.random.Generator, policy: Policy) -> Workload:
     ("backfill", "plain"),
     [("easy", PlainEasy), pytest.param("easy-retest", PlainRetest, marks=pytest.mark.full)],
 )
-def test_same_schedule_as_a_queue_that_remembers_nothing(
-    name: str, backfill: str, plain: type[PlainEasy]
-) -> None:
+def test_same_schedule_as_a_queue_that_remembers_nothing(name, backfill, plain):
     rng = np.random.default_rng(7)
     make = MADE[name]
     schedules = SCHEDULES if name in ("contiguous", "pairs") else SCHEDULES // 5

@@ -67,9 +67,7 @@ def test_baseline_never_speeds_up_unless_told() -> None:
         ("Random", 65, [0, 0.05, 0.15, 0.3]),
     ],
 )
-def test_random_scenarios_take_their_bins_equally_often(
-    scenario: str, n_nodes: int, values: list[float]
-) -> None:
+def test_random_scenarios_take_their_bins_equally_often(scenario, n_nodes, values):
     n = 6000
     taken = scenario_reduction(scenario, sized([n_nodes] * n), np.random.default_rng(2))
     found, counts = np.unique(taken.round(12), return_counts=True)

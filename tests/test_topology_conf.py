@@ -76,9 +76,7 @@ def test_a_tree_by_hand(tmp_path: Path) -> None:
         ({"link_bandwidth_Bps": 3 * 10**9}, (1, 1, 2, 1)),
     ],
 )
-def test_cables_by_level(
-    tmp_path: Path, params: dict[str, object], wanted: tuple[int, ...]
-) -> None:
+def test_cables_by_level(tmp_path, params, wanted):
     found = cables(machine(tmp_path, TREE, **params))
     ends = [("leaf1", "mid"), ("leaf2", "mid"), ("mid", "top"), ("leaf3", "top")]
     assert tuple(found[end] for end in ends) == wanted
@@ -176,9 +174,7 @@ def test_topology_yaml(tmp_path: Path) -> None:
         ("- {topology: a, block: {block_sizes: 3, blocks: []}}", {}, "block_sizes = 3"),
     ],
 )
-def test_what_a_topology_yaml_cannot_say(
-    tmp_path: Path, text: str, params: dict[str, object], told: str
-) -> None:
+def test_what_a_topology_yaml_cannot_say(tmp_path, text, params, told):
     with pytest.raises(NetcosimError, match=told) as error:
         machine(tmp_path, text, "topology.yaml", **params)
     assert "\n" not in str(error.value)

@@ -58,9 +58,7 @@ def seconds_of(program: Program) -> float:
 @pytest.mark.parametrize("layout", [EVERY, replace(EVERY, zero=1, sequence_parallel=True)])
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("links", [RING, Communicator("hierarchical", 4)])
-def test_ranks_send_the_bytes_of_the_operations_and_finish(
-    layout: Layout, overlap: str, links: Communicator
-) -> None:
+def test_ranks_send_the_bytes_of_the_operations_and_finish(layout, overlap, links):
     made = program(MIXED, layout, overlap, links)
     made.validate()
     total = made.send_bytes.sum()
@@ -191,9 +189,7 @@ def test_groups_share_all_coordinates_but_their_own() -> None:
         (4, {"sequence": -1}, "sequence"),
     ],
 )
-def test_ranks_and_values_that_do_not_fit_are_refused(
-    n_ranks: int, given: dict[str, object], message: str
-) -> None:
+def test_ranks_and_values_that_do_not_fit_are_refused(n_ranks, given, message):
     with pytest.raises(NetcosimError, match=re.escape(message)):
         make_pattern("training", n_ranks, 1, 1, RNG, given)
 

@@ -88,9 +88,7 @@ def test_unusable_jobs_are_counted_by_their_first_reason(tmp_path: Path) -> None
     }
 
 
-def test_a_job_number_of_an_earlier_line_is_counted_and_the_first_line_stays(
-    tmp_path: Path,
-) -> None:
+def test_a_job_number_of_an_earlier_line_is_counted_and_the_first_line_stays(tmp_path):
     """Job 7 is listed in full and in two parts; its first line has no run time. -1 is no number."""
     path = written(
         tmp_path,
@@ -158,9 +156,7 @@ PACKED = gzip.compress(b"1 2 3 " * 1000, mtime=0)
         ("e.swf", line(f4=-1).encode(), "no job can be used .1 with run time missing or 0"),
     ],
 )
-def test_files_that_cannot_be_used(
-    tmp_path: Path, name: str, content: bytes | None, message: str
-) -> None:
+def test_files_that_cannot_be_used(tmp_path, name, content, message):
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
@@ -237,9 +233,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 @settings(examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(workloads(), st.sampled_from([1, 4]), st.sampled_from(["t.swf", "t.swf.gz"]))
-def test_what_is_written_reads_back(
-    tmp_path: Path, log: Workload, per_node: int, name: str
-) -> None:
+def test_what_is_written_reads_back(tmp_path, log, per_node, name):
     write_swf(log, tmp_path / name, processors_per_node=per_node)
     back = read_swf(tmp_path / name, processors_per_node=per_node)
     for column in ("job_id", "submit_s", "run_time_s", "n_nodes", "requested_s", "user"):
@@ -301,9 +295,7 @@ def test_describe_known_logs() -> None:
     ("name", "jobs", "nodes", "longest_s", "lines"),
     [("thunder", 105_764, 965, 172_362, 121_039), ("atlas", 29_700, 1024, 342_754, 43_778)],
 )
-def test_jigsaws_subsets(
-    shared_dir: Path, name: str, jobs: int, nodes: int, longest_s: int, lines: int
-) -> None:
+def test_jigsaws_subsets(shared_dir, name, jobs, nodes, longest_s, lines):
     """Table 1 of the Jigsaw paper."""
     log = read_known_log(name, shared_dir / "traces" / LOGS[name].file_name)
     assert (len(log), log.n_nodes.max()) == (jobs, nodes)

@@ -227,11 +227,14 @@ def test_dependencies_of_a_log_without_any_are_reported() -> None:
         simulate(jobs, Mask(N), Rules(has_dependencies=True))
 
 
-@pytest.mark.parametrize("backfill", ["easy", "none"])
-@pytest.mark.parametrize("order", ["fcfs", "wfp", "smallest"])
-@pytest.mark.parametrize("window", [None, 2])
-@examples(40)
-@given(workload=jobs_of(depend=False), kind=st.sampled_from([HeldMask, Contiguous, Pairs]))
+@examples(80)
+@given(
+    workload=jobs_of(depend=False),
+    kind=st.sampled_from([HeldMask, Contiguous, Pairs]),
+    backfill=st.sampled_from(["easy", "none"]),
+    order=st.sampled_from(["fcfs", "wfp", "smallest"]),
+    window=st.sampled_from([None, 2]),
+)
 def test_rules_that_bar_nothing_are_the_plain_queue(backfill, order, window, workload, kind):
     plain = simulate(workload, kind(N), Rules(), backfill=backfill, order=order, window=window)
     later = Outage(1e6, 2e6, "0-3", "reservation")

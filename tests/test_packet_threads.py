@@ -177,14 +177,6 @@ def test_a_network_that_locks_up_names_the_same_ring() -> None:
         assert_same(one, outcome(case, threads))
 
 
-def test_ranks_that_wait_for_ever_are_named_alike() -> None:
-    routing = line([0, 1, 2, 3], [1000] * 3)
-    jobs = traffic([Step([Send(3, 500)])], [Step(need=1)], [Step()], [Step(need=2)])
-    one = outcome(Case(routing, jobs, config()), 1)
-    assert isinstance(one, ProgramStuckError)
-    assert_same(one, outcome(Case(routing, jobs, config()), 4))
-
-
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_rank_that_waits_for_ever_has_what_arrived_in_its_domain(threads: int) -> None:
     """Rank 3 alone is at a step: one of its two messages has arrived, in the last domain."""

@@ -116,7 +116,7 @@ def walk_and_compare(
 
 
 @on_every_routing
-@examples(5)
+@examples(2)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_kernel_takes_the_hop_of_the_reference(routing: Routing, seed: int) -> None:
     walk_and_compare(routing, np.random.default_rng(seed), 30)

@@ -102,17 +102,6 @@ def _reading(path: Path) -> object:
     return Reading(log=str(path))
 
 
-def test_pbs_status_and_sharing(tmp_path: Path) -> None:
-    one = record("1", exec_host="n1/0", Resource_List__walltime="00:10:00", Exit_status=271)
-    two = record("2", exec_host="n2/0", Resource_List__walltime="02:00:00", Exit_status=271)
-    jobs = import_log("pbs", written(tmp_path, one + two), {})
-    assert jobs.details.status is not None
-    assert [jobs.details.status[k] for k in range(2)] == ["timeout", "cancelled"]
-    shared = written(tmp_path, one + two.replace("n2/0", "n1/1"))
-    assert "2 of 2 jobs share nodes with others (jobs 1 and 2 on n1)" in refused("pbs", shared)
-    assert len(import_log("pbs", shared, {"shared_nodes": "whole"})) == 2
-
-
 def test_pbs_values_that_stand_in_for_others(tmp_path: Path) -> None:
     """Account before project before group; nodect before select before nodes; qtime for ctime."""
     text = (
@@ -434,9 +423,7 @@ def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
         (MAP, ("Where;Kind", "Where;where"), "log.txt:1: column 'where' occurs twice"),
     ],
 )
-def test_mistakes_in_tables(
-    tmp_path: Path, columns: list[str], change: tuple[str, str], told: str
-) -> None:
+def test_mistakes_in_tables(tmp_path, columns, change, told):
     text = TABLE.replace(*change) if change[0] else TABLE
     assert told in refused("csv", written(tmp_path, text), columns=columns)
 
@@ -465,9 +452,7 @@ def test_parquet_is_read_as_a_table(tmp_path: Path) -> None:
     assert "not a table in Parquet" in refused("parquet", path)
 
 
-def test_parquet_without_pyarrow_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_without_pyarrow_is_one_line(tmp_path, monkeypatch):
     real: Callable[..., ModuleType] = builtins.__import__
 
     def without(name: str, *rest: object, **more: object) -> ModuleType:

@@ -285,16 +285,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_config(write(tmp_path, GOOD[GOOD.index("[workload]") :]))
 
 
-def test_a_log_is_looked_up_beside_the_config(tmp_path: Path) -> None:
-    (tmp_path / "jobs.swf").touch()
-    text = GOOD.replace('[workload.synthetic]\nn_jobs = 50\nrun_time_range = ["20 s", "1 h"]\n', "")
-    config = load_config(
-        write(tmp_path, text.replace("[workload]", '[workload]\nlog = "jobs.swf"'))
-    )
-    assert config.workload.log is not None
-    assert config.workload.log.file == str(tmp_path / "jobs.swf")
-
-
 def test_families_take_their_two_forms() -> None:
     rest = {"workload": {"synthetic": {}}, "queue": {"policies": ["baseline"]}}
     fat = config_from({"machine": {"family": "fattree", "radix": 8, "bandwidth": "4 GB/s"}, **rest})

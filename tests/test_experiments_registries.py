@@ -340,9 +340,3 @@ def test_an_unknown_word_for_a_pattern_is_refused(pattern: str, parameter: str, 
     given = {"pattern": pattern, "parameters": {parameter: "bogus"}}
     with pytest.raises(NetcosimError, match="bogus"):
         run(entry=recorded(pattern, log.parent) | given, log=log)
-
-
-@pytest.mark.parametrize("key", ["arrangement", "group"])
-def test_an_unknown_word_for_a_machine_is_refused(key: str) -> None:
-    with pytest.raises(NetcosimError, match="bogus"):
-        run(MACHINES["dragonfly"] | {key: "bogus"})

@@ -362,16 +362,6 @@ def test_application_id_is_in_the_header(tmp_path: Path) -> None:
     assert (tmp_path / "r.db").read_bytes()[68:72] == APPLICATION_ID.to_bytes(4, "big") == b"NCOS"
 
 
-def test_a_format_of_before_is_not_read_either(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    Store(path, "write").close()
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 0")
-    db.close()
-    with pytest.raises(NetcosimError, match="results file of format 0"):
-        Store(path, "read")
-
-
 def test_exported_points_keep_their_times(tmp_path: Path) -> None:
     with Store(tmp_path / "r.db", "write") as store:
         store.put("a" * 64, {"p": 1}, Outcome({}, None, 1.5), "code")

@@ -323,16 +323,6 @@ def test_a_mistake_in_it_is_one_line(
     assert sorted(folder.iterdir()) == before
 
 
-def test_a_sweep_has_a_plugins_order(folder: Path) -> None:
-    (folder / "c.toml").write_text(
-        'plugins = ["half.py"]\n[machine]\nfamily = "fattree"\nradix = 4\n'
-        '[workload]\nlarger_jobs = "drop"\n[workload.synthetic]\nn_jobs = 20\nmean_nodes = 4\n'
-        '[queue]\npolicies = ["baseline"]\norder = ["longest", "fcfs"]\n'
-        'run_time_model = "as-logged"\n[run]\nsnapshots = 0\n'
-    )
-    assert main(["sweep", "c.toml", "--quiet", "--jobs", "1"]) == 0
-
-
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -1,4 +1,4 @@
-"""Kills over all ways to compute sweeps and runs lose nothing stored; all ways give one digest."""
+"""Kills over all ways to compute sweeps and runs lose nothing stored, and change no digest."""
 
 from __future__ import annotations
 
@@ -353,26 +353,19 @@ RUN_WAYS: dict[str, tuple[Callable[[Sweep, int, np.random.Generator], None], int
 """The same for a run, and its snapshots."""
 
 
-@pytest.mark.parametrize(
-    "part",
-    [pytest.param(1.0, marks=pytest.mark.slow), pytest.param(0.01, marks=pytest.mark.full)],
-)
-def test_kills_over_all_ways_lose_nothing_stored(tmp_path: Path, mpiexec: str, part: float) -> None:
+@pytest.mark.slow
+def test_kills_over_all_ways_lose_nothing_stored(tmp_path: Path, mpiexec: str) -> None:
     pytest.importorskip("distributed")
     pytest.importorskip("submitit")
     kills = 0
     for number, (way, (kill, most, count)) in enumerate((WAYS | RUN_WAYS).items()):
-        began = time.monotonic()
-        count = count if part == 1 else count // 4
         launcher = (mpiexec, "-n", "3") if "mpi" in way else ()
         kind = Run if way.startswith("run") else Sweep
         sweep = kind(tmp_path, f"way-{number}", count, launcher)
-        kill(sweep, max(1, round(most * part)), np.random.default_rng(number))
+        kill(sweep, most, np.random.default_rng(number))
         whole = kind(tmp_path, f"whole-{count}", count)
         if not whole.store.exists():
             whole.finish(whole.start(jobs=1))
         assert digest(sweep.store) == digest(whole.store)
         kills += sweep.kills
-        print(f"{way}: {sweep.kills} kills, {count} points, {time.monotonic() - began:.0f} s")
-    print(f"{kills} kills")
-    assert kills >= 40 * part
+    assert kills >= 40

@@ -12,6 +12,8 @@ from experiments.isolation.spread import DRAGONFLIES
 STUDY = Path(__file__).resolve().parents[1]
 SHORTER, LONGER, UNKNOWN = "would pay", "would not pay", "not significant"
 CELL = ["log", *FACTORS]
+
+
 def stored(name: str) -> pd.DataFrame:
     return pd.read_csv(STUDY / "tables" / f"spread-{name}.csv", dtype={"drive": str})
 

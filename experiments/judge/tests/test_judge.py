@@ -539,14 +539,9 @@ def test_first_jobs_are_jobs_of_the_log_and_few_have_no_interval(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("executor", ["processes", "dask"])
-def test_tables_do_not_depend_on_the_number_of_processes(
-    small: Path, tmp_path: Path, executor: str
-) -> None:
-    if executor == "dask":
-        pytest.importorskip("distributed")
+def test_tables_do_not_depend_on_the_number_of_processes(small: Path, tmp_path: Path) -> None:
     log = a_log(tmp_path, "slurm-tree")
-    again = judged(tmp_path, log, "--jobs", "2", "--executor", executor)
+    again = judged(tmp_path, log, "--jobs", "2")
     names = sorted(path.name for path in (small / "tables").glob("*.csv"))
     assert names == sorted(path.name for path in (again / "tables").glob("*.csv"))
     for name in names:

@@ -35,6 +35,8 @@ from netcosim.runs.store import Store
 from netcosim.runs.sweep import keyed, run_points, sliced
 from netsim.errors import NetcosimError
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 N = 24
 POINTS: list[dict[str, object]] = [{"i": i} for i in range(N)]
 DRAW = "sweep_points:draw"

@@ -14,6 +14,8 @@ from netcosim.cli import RENAMED, build_parser, command, command_names, main
 from netcosim.runs.store import Store
 from workloads.swf import read_swf
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = """
 [machine]

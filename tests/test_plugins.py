@@ -23,6 +23,8 @@ from netsim.errors import NetcosimError
 from netsim.plugins import load_plugin, using
 from queuesim.registry import ORDERS
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 ROOT = Path(netcosim.__file__).resolve().parents[1]
 LAST = '''
 import numpy as np

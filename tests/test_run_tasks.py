@@ -60,6 +60,8 @@ from netcosim.runs.tasks import (
 from netsim.atomic_files import acquire_lock
 from netsim.errors import NetcosimError
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 PLUGIN = """
 import numpy as np
 from alloc.nodes import NodePolicy

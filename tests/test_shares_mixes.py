@@ -20,6 +20,8 @@ from netsim.errors import NetcosimError
 from workloads.registry import MIXES
 from workloads.shares.mixes import fractions_of, published_shares, shares_of
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 DRIVE = {"seren-links", "frontier-congested"}
 
 

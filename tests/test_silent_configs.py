@@ -25,6 +25,8 @@ from queuesim.decide import Choice, Decider, DecisionPoint
 from queuesim.queue import simulate_queue
 from workloads.job import bare_jobs
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 GPUS = {"family": "gpu-cluster", "nodes": 16, "nodes_per_leaf": 8}
 
 

@@ -118,6 +118,7 @@ def network_schedulers(script: ModuleType, folder: Path, patch: pytest.MonkeyPat
 
 def controls(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     patch.setattr(script, "CONGESTION_CONTROLS", script.CONGESTION_CONTROLS[:2])
+    patch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
     log = script.FAT_TREES.small.name
     table = script.gains(script.Options(scale="quick"), log)
     assert set(table["control"]) == set(script.CONGESTION_CONTROLS)
@@ -126,6 +127,7 @@ def controls(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Pat
 
 
 def parts(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    patch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
     table = script.table(script.Options(scale="quick"), (script.FAT_TREES.small.name,))
     assert set(table["placement"]) == {"random", "baseline"}
     assert (table["gain"] - table["interference"] - table["locality"]).abs().max() < 1e-3

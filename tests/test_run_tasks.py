@@ -60,6 +60,8 @@ from netcosim.runs.tasks import (
 from netsim.atomic_files import acquire_lock
 from netsim.errors import NetcosimError
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 PLUGIN = """
 import numpy as np
 from alloc.nodes import NodePolicy
@@ -135,15 +137,6 @@ def tables(config: Config, out: Path, jobs: int) -> dict[str, str | bytes]:
 def number_stored(out: Path, config: Config) -> int:
     """Tasks of a run in its results file."""
     return count_tasks(out / RESULTS_FILE, point_key(config.resolved()))
-
-
-@pytest.mark.full
-def test_two_processes_and_one_give_the_same_bits(tmp_path: Path) -> None:
-    config, text = config_of(tmp_path)
-    for jobs in (1, 2):
-        run_and_report(config, text, tmp_path / str(jobs), title="t", jobs=jobs)
-    assert digest(tmp_path / "1") == digest(tmp_path / "2")
-    assert sorted(p.name for p in (tmp_path / "2").iterdir()) == ["report.html", RESULTS_FILE]
 
 
 @pytest.mark.full
@@ -648,30 +641,6 @@ def test_processes_must_fit_the_memory(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(NetcosimError, match=r"--jobs 2: about .* of memory needed"):
         run_and_report(config, text, tmp_path / "out", title="t", jobs=2)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.full
-def test_a_kill_while_the_page_is_drawn_costs_no_task(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config, text = config_of(tmp_path)
-    out = tmp_path / "out"
-
-    def killed(*given: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("netcosim.runs.run_output._page", killed)
-        with pytest.raises(KeyboardInterrupt):
-            run_and_report(config, text, out, title="t")
-    assert number_stored(out, config) > 3
-    written: list[str] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "put_task", lambda self, run, name, content: written.append(name))
-        run_and_report(config, text, out, title="t")
-    assert written == []
-    assert (out / "report.html").exists()
-    assert number_stored(out, config) == 0
 
 
 def test_processes_that_all_end_before_they_compute_are_one_line() -> None:

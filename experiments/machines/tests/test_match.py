@@ -22,6 +22,8 @@ from netcosim.cli import main
 from netsim.errors import NetcosimError
 from patterns.registry import make_pattern
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 OSU = """# OSU MPI {} Test v7.4
 # Datatype: MPI_CHAR.
 # Size {}

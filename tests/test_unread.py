@@ -256,7 +256,7 @@ NAMED = [
     ("as logged", 'machine.routing = "adaptive"', "run.snapshots is above 0"),
     ("as logged", 'machine.bandwidth = "2 GB/s"', "or analysis.bounds = true"),
     ("topology.conf", "machine.uplinks = 2", "machine.uplinks is not given"),
-    ("topology.conf", "machine.taper = [0.5, 0.25]", "values the first 1 are"),
+    ("topology.conf", "machine.taper = [0.5, 0.25]", "a level of switches with cables up for each"),
     ("generated jobs, as logged", 'workload.run_times = "to-walltime"', "workload.log is given"),
     ("as logged", 'queue.outages.after_failure = "requeue"', "queue.outages.file is given"),
     ("as logged", "policies.slurm-block.block_sizes = [2]", 'queue.policies has "slurm-block"'),

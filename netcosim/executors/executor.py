@@ -31,25 +31,15 @@ KILLED = (
 def run_tasks(
     function: Callable[[Any], Any], tasks: Mapping[str, Any], finish: Finish, workers: Workers
 ) -> list[str]:
-    """Compute tasks with these workers.
+    """Compute a function of each task; return the keys whose worker was killed each time.
+
+    The function is pickled for other processes. It returns the failure of a task as its result;
+    what it raises ends all tasks.
 
     A task whose worker was killed is tried again: in a local process alone, twice at most, since
     two may have been too many for the memory. Elsewhere a call is repeated as it was; if it is lost
     again, each of its tasks gets its own call, twice at most. A lost MPI rank ends the entire MPI
     job.
-
-    Parameters
-    ----------
-    function : callable
-        Pickled for other processes. It returns the failure of a task as its result; what it raises
-        ends all tasks.
-    tasks : mapping of str to object
-        The function's argument, by key.
-
-    Returns
-    -------
-    list of str
-        Keys of tasks that have no result because they killed their worker each time.
     """
     if workers.compute_here(len(tasks)):
         _compute_here(function, tasks, finish)

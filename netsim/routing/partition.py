@@ -89,22 +89,12 @@ class _PartitionReference(UpDown):
 def partition_routing(
     topology: Topology, partitions: Iterable[tuple[ArrayLike, ArrayLike]], rule: str = STATIC
 ) -> Routing:
-    """Route every partition's traffic on its own links.
+    """Route the traffic of every partition of a fat-tree on its own links.
 
-    Parameters
-    ----------
-    topology : Topology
-        A fat-tree.
-    partitions : iterable of (nodes, links)
-        As in the placements of policies that allocate links. No node in two of them.
-    rule : str
-        Name of the machine's routing on a fat-tree, which holds inside the partitions as well.
-
-    Returns
-    -------
-    Routing
-        Named "partition" or "partition adaptive" ..., one channel, for both engines. Its tables
-        take 8 bytes for each pair of a leaf and a node (1458 nodes: 2 MB; 5488: 17 MB).
+    Partitions are (nodes, links), as in the placements of policies that allocate links; no node is
+    in two of them. ``rule`` is the machine's routing on a fat-tree, which holds inside the
+    partitions as well. The tables take 8 bytes for each pair of a leaf and a node (1458 nodes: 2
+    MB; 5488: 17 MB).
     """
     parts = [partition_shape(topology, nodes, links) for nodes, links in partitions]
     s = topology.shape

@@ -26,11 +26,6 @@ def ring(order: IntArray, n_steps: int, ahead: int = 0) -> Transfers:
 
     All-reduce takes 2 (p - 1) steps (Patarasuk and Yuan, JPDC 2009), all-gather the first p - 1 of
     them. Reduce-scatter takes as many one unit behind, so that each rank ends with its own.
-
-    Parameters
-    ----------
-    order : (p,) int
-        The ranks as they follow each other.
     """
     p = len(order)
     need_messages(p * n_steps, p * n_steps, f"a ring of {p} ranks")

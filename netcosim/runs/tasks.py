@@ -153,8 +153,12 @@ class StoredTasks:
             self._resumed()
         missing = {name: arguments for name, arguments in tasks.items() if name not in done}
         if self.workers.compute_here(len(missing)):
-            for name, arguments in missing.items():
-                finish([(name, compute(*arguments, share(name)))])
+
+            def compute_here(name: str) -> Columns:
+                done[name] = compute(*missing[name], share(name))
+                return done[name]
+
+            run_tasks(compute_here, {name: name for name in missing}, finish, self.workers)
         elif missing:
             function = partial(compute_pickled, _pickled(compute), self._plugins)
             for name in run_tasks(function, missing, finish, self.workers):

@@ -54,14 +54,14 @@ def isolated_loop(
         return None
     pause, about_s = 1 / max(fraction, LEAST_FRACTION) - 1, USUAL * least_s
     for _ in range(_ROUNDS):
-        looping = replace(job, compute_s=float(rounded_s(about_s * pause)))
+        looping = job.altered(compute_s=float(rounded_s(about_s * pause)))
         period_s, _ = isolated_period(network, looping, stream)
         comm_s = period_s - looping.compute_s
         if about_s / NEAR <= comm_s <= about_s * NEAR:
             break
         about_s = comm_s
     compute_s = float(rounded_s(comm_s * pause))
-    return IsolatedLoop(replace(job, compute_s=compute_s), compute_s + comm_s)
+    return IsolatedLoop(job.altered(compute_s=compute_s), compute_s + comm_s)
 
 
 def isolated_period(network: SharedNetwork, job: PlacedJob, stream: int) -> tuple[float, LoopTimes]:
@@ -146,7 +146,7 @@ def loops_together(
 def _from_phase(network: SharedNetwork, loop: IsolatedLoop, draw: int, turn: int) -> PlacedJob:
     job = loop.started(network, draw, turn)
     start_s = max(0.0, job.start_s - loop.comm_s / 2)
-    return replace(job, start_s=float(rounded_s(start_s)), communicates_first=True)
+    return job.altered(start_s=float(rounded_s(start_s)), communicates_first=True)
 
 
 def _period_s(network: SharedNetwork, job: PlacedJob, ends_ps: NDArray[np.int64]) -> float:

@@ -81,8 +81,7 @@ class IsolatedLoop:
         place = draw % PHASES
         first = job_streams(network.seed, self._number(draw - place))
         moment = float(first.start.random()) + turn * _QUARTERS[place] / PHASES
-        return replace(
-            self.job,
+        return self.job.altered(
             job_id=self._number(draw),
             sends_as=self.job.sent_id,
             compute_noise=NOISE,
@@ -304,13 +303,13 @@ class IsolatedLoops:
         def period_s(compute_s: float) -> float:
             key = (place, message_scale, once_s, compute_s)
             if key not in self._periods:
-                time_s = self._period_s(replace(job, compute_s=compute_s), once_s)
+                time_s = self._period_s(job.altered(compute_s=compute_s), once_s)
                 remember(self._periods, key, time_s, _KEPT)
             return self._periods[key]
 
         if given_s is None:
             given_s = _by_fraction(period_s, situation.fraction, once_s, near)
-        return IsolatedLoop(replace(job, compute_s=given_s), period_s(given_s))
+        return IsolatedLoop(job.altered(compute_s=given_s), period_s(given_s))
 
     def _sends(self, job: PlacedJob) -> bool:
         """Return whether a job sends anything between nodes."""

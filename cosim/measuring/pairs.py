@@ -98,10 +98,6 @@ def run_time_reduction(ratio: ArrayLike, share: ArrayLike) -> NDArray[np.float64
     share : array
         Share f of the run time under the reference to which it applies.
 
-    Returns
-    -------
-    array of float64
-        Below 0 where communication is slower.
     """
     return np.asarray(share, dtype=np.float64) * (1.0 - np.asarray(ratio, dtype=np.float64))
 
@@ -128,10 +124,6 @@ def speedup_rows(
         ``pattern``, ``n_nodes``, ``snapshot``, ``job_id`` and ``run_ratio``, as of `Pair.row`.
     patterns : sequence of str
         That the table must have.
-    rng : numpy.random.Generator
-        For the bootstrap.
-    least_samples : int
-        See `queuesim.statistics.mean_of_snapshots`.
     """
     names, numbers, jobs, n_nodes = (
         np.array([pair[key] for pair in pairs])
@@ -177,8 +169,6 @@ def summary(
     ----------
     fraction : (n,) float
         Share of each pair's run time to which its `Pair.run_ratio` applies.
-    rng : numpy.random.Generator
-        For the bootstrap.
 
     Returns
     -------

@@ -45,13 +45,8 @@ class ResampledSpeedups:
 
     @classmethod
     def of(cls, measurement: Measurement, patterns: Sequence[str]) -> ResampledSpeedups:
-        """Return what a measurement's table is resampled from.
-
-        Parameters
-        ----------
-        patterns : sequence of str
-            Name of each communication, by index.
-        """
+        """Return what a measurement's table is resampled from, with the name of each
+        communication."""
         pairs = measurement.tables.get("pairs", ())
         seen, counts = {}, [0]
         for name, side in measurement.jobs.items():

@@ -33,15 +33,7 @@ Rounds = Sequence[tuple[Measurement, Mapping[str, QueueResult]]]
 def isolated_speedups(
     found: Measurement, study: Study, rng: Callable[[], np.random.Generator]
 ) -> SpeedupTable:
-    """Run times under every side over those isolated on the reference's nodes.
-
-    Parameters
-    ----------
-    found : Measurement
-        Of whole runs, with a table "pairs".
-    rng : callable
-        As in `cosim.measuring.base.Measure`.
-    """
+    """Return run times under every side over those isolated on the reference's nodes."""
     if "pairs" not in found.tables or not found.table.of_run_times:
         raise NetcosimError(
             f'queue.measured.runtime_reference = "{ISOLATED}" needs whole runs: run.measure = '
@@ -79,12 +71,7 @@ def _over(time_s: float, alone_s: float) -> float:
 def with_rounds(rounds: Rounds, reference: str) -> Measurement:
     """Return the last measurement, with a table "rounds" and a line on what the last round moved.
 
-    Parameters
-    ----------
-    rounds : sequence
-        Of at least two.
-    reference : str
-        Policy that queue metrics are relative to, where it is one of the run.
+    Queue metrics are relative to those of the reference, where it is a policy of the run.
     """
     rows = round_rows(rounds, reference)
     last = rounds[-1][0]

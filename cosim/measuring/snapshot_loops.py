@@ -42,12 +42,8 @@ def isolated_loop(
 ) -> IsolatedLoop | None:
     """Return the loop of a job that communicates for a fraction of its isolated period.
 
-    Its second iteration is timed: communication of c needs c (1 / fraction - 1) of computing.
-
-    Returns
-    -------
-    IsolatedLoop or None
-        None if the job sends nothing between nodes.
+    Its second iteration is timed: communication of c needs c (1 / fraction - 1) of computing. A job
+    that sends nothing between nodes has none.
     """
     least_s = float(Ensemble(network, [job]).least_s[0])
     if not least_s:
@@ -80,10 +76,7 @@ def groups_that_meet(
 
     Under routings whose paths depend on loads or draws all jobs are one group.
 
-    Parameters
-    ----------
-    isolated : bool
-        Whether each has links of its own.
+    ``isolated``: each has links of its own.
     """
     from netsim.flow.paths import is_single_path
 

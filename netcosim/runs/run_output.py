@@ -37,6 +37,7 @@ def run_and_report(
     """Run a config, print the table of policies, write results file and page; return the page.
 
     MPI ranks other than 0 return None.
+
     Until the results are there, the file has the tasks that are done (`netcosim.runs.tasks`), and
     the same run goes on from there.
 

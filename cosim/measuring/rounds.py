@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.pairs import speedup_rows
+from cosim.measuring.pairs import over, speedup_rows
 from cosim.measuring.snapshots import Measurement, Study
 from cosim.parameters import ISOLATED
 from netsim.errors import NetcosimError
@@ -55,17 +55,13 @@ def isolated_speedups(
         if mine
         for row in speedup_rows(
             name,
-            [{**o, "run_ratio": _over(o[column], o["reference_alone_s"])} for o in mine],
+            [{**o, "run_ratio": over(o[column], o["reference_alone_s"])} for o in mine],
             patterns,
             rng(),
             study.confidence,
         )
     ]
     return SpeedupTable(ALONE, tuple(made), of_run_times=True)
-
-
-def _over(time_s: float, alone_s: float) -> float:
-    return time_s / alone_s if alone_s else 1.0
 
 
 def with_rounds(rounds: Rounds, reference: str) -> Measurement:

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import fields
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from cosim.measuring.tasks import (
 from netcosim import cli
 from netcosim.config.config import Config
 from netcosim.config.load import load_config_text
+from netcosim.executors import executor
 from netcosim.executors import workers as processes
 from netcosim.executors.executor import run_tasks
 from netcosim.executors.workers import Workers, local_processes
@@ -273,6 +275,31 @@ def test_tasks_come_in_order_and_are_computed_once(tmp_path: Path) -> None:
         assert len(runner) == 4
     assert log == ["1", "2", "3", "4"]
     assert resumed == [1]
+
+
+@pytest.mark.parametrize(("written_s", "batch"), [(1 / 32, 18), (1.0, 32)])
+def test_writing_takes_a_tenth_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, written_s: float, batch: int
+) -> None:
+    """Tasks of 1/64 s: the first is written at once, then those of nine transactions.
+
+    Those of 9/32 s are 18. Where one takes a second it is those of half a second, 32.
+    """
+    now_s, sizes = 0.0, list[int]()
+
+    def compute(task: int) -> int:
+        nonlocal now_s
+        now_s += 1 / 64
+        return task
+
+    def finish(results: Sequence[tuple[str, int]]) -> None:
+        nonlocal now_s
+        now_s += written_s
+        sizes.append(len(results))
+
+    monkeypatch.setattr(executor, "time", SimpleNamespace(monotonic=lambda: now_s))
+    executor.run_tasks(compute, {str(i): i for i in range(70)}, finish, Workers(1))
+    assert sizes == [1, *[batch] * (69 // batch), 69 % batch]
 
 
 def test_tasks_that_are_read_are_part_of_what_is_done(tmp_path: Path) -> None:

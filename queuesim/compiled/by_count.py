@@ -52,13 +52,7 @@ PASSES_KEPT = 16
 
 
 def run_by_count(setup: QueueSetup) -> QueueResult | None:
-    """Run a compiled queue; None if the run by events has to raise the error.
-
-    Parameters
-    ----------
-    setup : QueueSetup
-        One whose `why_by_events` is empty.
-    """
+    """Run a queue that is compiled; None if the run by events has to raise the error."""
     began = perf_counter()
     columns = _empty_queue(setup)
     out = Written(columns)

@@ -22,11 +22,13 @@ from alloc.fattree.kernels_bits import (
     Shape,
     Tree,
     Word,
+    has_common_spines,
     has_room,
-    leaves_in_pods,
     lowest,
+    no_bounds,
     plan_of,
     popcount,
+    read_bounds,
     split,
     tree_of,
     write_plan,
@@ -264,14 +266,11 @@ def search_least(
     cut = a == CUT
     able = np.empty(m3, dtype=np.int64)
     if known is None:
-        most = np.empty(m1 + 1, dtype=np.int64)
-        pods = np.empty((m1 + 1, m2 + 2), dtype=np.int64)
-        leaves_in_pods(tree, most, pods)
+        bounds = no_bounds(m1, m2, tree.w2, tree.w3)
     else:
-        most, pods = known.leaves, known.pods
-        if known.read[0] == 0:
-            leaves_in_pods(tree, most, pods)
-            known.read[0] = 1
+        bounds = known.bounds
+    if bounds.read[0] == 0:
+        read_bounds(tree, bounds)
     for n_L in range(m1 - 1, 0, -1):
         counted = False
         for L in range(min(m2, N // n_L), 0, -1):
@@ -280,7 +279,7 @@ def search_least(
                 break
             if shape.T == 1 and shape.Lr + shape.nr == 0:
                 continue  # one pod: two-level, seen already
-            if not has_room(shape, most, pods, m3):
+            if not (has_room(shape, bounds, tree) and has_common_spines(shape, bounds, tree)):
                 continue
             if not counted:
                 able_leaves(n_L, m2, tree.free, tree.up, able)

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 import alloc.fattree.kernels_ta as ta
 from alloc.fattree.kernels_bits import (
     N_HEADER,
+    Bounds,
     Ints,
     Known,
     Numbers,
     Word,
     lowest,
+    no_bounds,
     open_cables,
     open_mask,
     plan_of,
@@ -59,15 +61,14 @@ class Links(NamedTuple):
     ----------
     free, held, later, later_counts : (words,) int64, the last (n_leaves,)
         What is free; what the head of the queue holds; what would be free at a later time.
-    leaves, equal, read : (views + 1, ...) int64
-        Of LC: bounds on equal leaves, see `alloc.fattree.kernels_bits.Known`; the last row is of
-        the later time.
+    bounds : of views + 1 trees, in rows
+        Of LC; the last is that of the later time.
     touched, changed : (2, m3) int64
         The last state in which a pod changed, in which that may have helped a job; without and with
         what is held.
-    tried, spent : (2, alike) int64
-        The last state in which nothing was found for jobs that are placed alike, -1 if not known;
-        steps of that search, or more.
+    tried, spent : (2, kinds) int64
+        The last state in which nothing was found for a kind of job, -1 if not known; steps of that
+        search, or more.
     """
 
     free: Ints
@@ -78,9 +79,7 @@ class Links(NamedTuple):
     counts: Ints
     pods: Ints
     view_need: Ints
-    leaves: Ints
-    equal: Ints
-    read: Ints
+    bounds: Bounds
     touched: Ints
     changed: Ints
     tried: Ints
@@ -132,12 +131,13 @@ class Places(NamedTuple):
 
 
 def links_of(
-    words: Ints, n_needs: int, n_alike: int, round_up: bool, steps: int, steps_a_shape: int
+    words: Ints, n_needs: int, n_kinds: int, round_up: bool, steps: int, steps_a_shape: int
 ) -> Links:
-    """Return the state of a policy that has these words; ``n_alike``: at most so many."""
+    """Return the state of a policy that has these words, for at most so many needs and kinds."""
     _, m2, m3 = words[:3]
     views = 2 * min(n_needs, MAX_NEEDS)
     pods = np.full((views, 3, m3), -1, dtype=np.int64)
+    of_one = no_bounds.py_func(*words[[0, 1, 3, 4]])
     return Links(
         free=words.copy(),
         held=np.zeros_like(words),
@@ -147,13 +147,11 @@ def links_of(
         counts=np.zeros((views, m2 * m3), dtype=np.int64),
         pods=pods,
         view_need=np.full(views, -1, dtype=np.int64),
-        leaves=np.zeros((views + 1, words[0] + 1), dtype=np.int64),
-        equal=np.zeros((views + 1, words[0] + 1, m2 + 2), dtype=np.int64),
-        read=np.zeros((views + 1, 1), dtype=np.int64),
+        bounds=Bounds(*(np.tile(a, (views + 1,) + a.ndim * (1,)) for a in of_one)),
         touched=np.zeros((2, m3), dtype=np.int64),
         changed=np.zeros((2, m3), dtype=np.int64),
-        tried=np.full((2, n_alike), -1, dtype=np.int64),
-        spent=np.zeros((2, n_alike), dtype=np.int64),
+        tried=np.full((2, n_kinds), -1, dtype=np.int64),
+        spent=np.zeros((2, n_kinds), dtype=np.int64),
         plan=np.zeros((5, max(m2 * m3, words[3] * m3)), dtype=np.int64),
         round_up=round_up,
         steps=steps,
@@ -289,8 +287,15 @@ def read_view(links: Links, shares: Shares | None, view: int, off_hold: bool, ne
     for pod in range(links.free[2]):
         if anew or pods[READ, pod] < links.touched[int(off_hold), pod]:
             pods[READ, pod] = links.touched[int(off_hold), pod]
-            links.read[view, 0] = 0
+            links.bounds.read[view] = 0
             read_pod(links, shares, view, off_hold, need, pod)
+
+
+@njit(**INNER_KERNEL)
+def bounds_of(links: Links, k: int) -> Bounds:
+    """Return the bounds of view k, -1: of the later time."""
+    most, pods, equal, able, has, path, read = links.bounds
+    return Bounds(most[k], pods[k], equal[k], able[k], has[k], path[k], read[k])
 
 
 @njit(**INNER_KERNEL)
@@ -348,7 +353,7 @@ def find_links(
     shares: Shares | None,
     view: int,
     off_hold: int,
-    alike: int,
+    kind: int,
     n_nodes: int,
     state: int,
 ) -> tuple[int, int]:
@@ -357,21 +362,21 @@ def find_links(
     Pods in which a search failed are searched again only if they have changed. Invariant: a search
     within the bound on its steps fails in a pod, whatever the others are like.
     """
-    since = links.tried[off_hold, alike]
+    since = links.tried[off_hold, kind]
     most, n_whole, n_free = what_changed(links, view, off_hold, since)
     if most < 0 or n_free < n_nodes:
         return 0, 0
-    leaves, equal, read = links.leaves[view], links.equal[view], links.read[view]
-    known = Known(links.changed[off_hold], since, most, n_whole, leaves, equal, read)
-    steps = links.steps - (links.spent[off_hold, alike] if since >= 0 else 0)
+    bounds = bounds_of(links, view)
+    known = Known(links.changed[off_hold], since, most, n_whole, bounds)
+    steps = links.steps - (links.spent[off_hold, kind] if since >= 0 else 0)
     a, b, left = search_view(links, shares, view, n_nodes, known, steps)
     if left <= 0:
-        known = Known(links.changed[off_hold], -1, n_free, n_whole, leaves, equal, read)
+        known = Known(links.changed[off_hold], -1, n_free, n_whole, bounds)
         steps = links.steps
         a, b, left = search_view(links, shares, view, n_nodes, known, steps)
     if a == 0:
-        links.tried[off_hold, alike] = state
-        links.spent[off_hold, alike] = links.steps - left
+        links.tried[off_hold, kind] = state
+        links.spent[off_hold, kind] = links.steps - left
     return a, b
 
 
@@ -397,9 +402,8 @@ def search_later(links: Links, shares: Shares | None, n_nodes: int, need: int) -
         open_cables(shares.capacity, shares.later, shares.nothing, need, links.later)
     for leaf in range(len(links.later_counts)):
         links.later_counts[leaf] = popcount(links.later[N_HEADER + leaf])
-    links.read[-1] = 0
-    leaves, equal, read = links.leaves[-1], links.equal[-1], links.read[-1]
-    known = Known(links.changed[0], -2, MANY, MANY, leaves, equal, read)
+    links.bounds.read[-1] = 0
+    known = Known(links.changed[0], -2, MANY, MANY, bounds_of(links, -1))
     words, counts = links.later, links.later_counts
     a = b = 0
     if shares is not None:

@@ -29,6 +29,7 @@ CUT = -1
 
 N_SIZES, N_HEADER = 5, 9
 """Words of a tree before its first links, and before its masks."""
+MANY = 1 << 62
 N_MASKED = 64
 """Pods of which a word is a mask."""
 MAX_COMMON_STEPS = 1000
@@ -285,6 +286,13 @@ def no_bounds(m1: int, m2: int, w2: int, w3: int) -> Bounds:
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
+def nothing_known(tree: Tree, bounds: Bounds) -> Known:
+    """Return what is known of a tree before the first search."""
+    many = np.int64(MANY)
+    return Known(np.zeros(tree.m3, dtype=np.int64), np.int64(-1), many, many, bounds)
+
+
+@njit(**INNER_ALLOCATING_KERNEL)
 def read_bounds(tree: Tree, bounds: Bounds) -> None:
     """Find the bounds of a tree."""
     m2, w2, able, has = tree.m2, tree.w2, bounds.able, bounds.has
@@ -383,12 +391,10 @@ def split(N: int, n_L: int, L: int) -> Shape:
 def has_room(shape: Shape, bounds: Bounds, tree: Tree) -> bool:
     """Return False if no placement has this shape, by counts of leaves and spines.
 
-    Invariant: at some nr positions all T + 1 pods have Lr + 1 leaves and spines for the remainder.
+    Some pod has its L leaves. Invariant: at some nr positions all T + 1 pods have Lr + 1 leaves and spines for the remainder.
     """
     n_L, L, T, Lr, nr = shape
-    if T + (Lr > 0 or nr > 0) > tree.m3 or bounds.most[n_L] < L:
-        return False
-    if T > 1 and bounds.pods[n_L, L] < T:
+    if T + (Lr > 0 or nr > 0) > tree.m3 or (T > 1 and bounds.pods[n_L, L] < T):
         return False
     return (Lr == 0 or bounds.pods[n_L, Lr] > T) and (nr == 0 or bounds.pods[nr, Lr + 1] > T)
 
@@ -420,7 +426,7 @@ def fits_in_pod(N: int, on_leaf: int, m2: int, most: Ints) -> bool:
 def fits_over_pods(N: int, least: int, tree: Tree, bounds: Bounds) -> bool:
     """Return False if there is room for no shape of ``least`` nodes a leaf or more."""
     for n_L in range(tree.m1, least - 1, -1):
-        for L in range(1, min(tree.m2, N // n_L) + 1):
+        for L in range(1, min(N // n_L, bounds.most[n_L]) + 1):
             if has_room(split(N, n_L, L), bounds, tree):
                 return True
     return False

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import alloc.fattree.kernels_ta as ta
 from alloc.fattree.kernels_bits import (
+    MANY,
     N_HEADER,
     Bounds,
     Ints,
@@ -47,7 +48,6 @@ READ, FREE, WHOLE = 0, 1, 2
 """Rows of a view's pods."""
 MAX_NEEDS = 16
 """Needs whose trees are kept."""
-MANY = 1 << 62
 
 
 class Links(NamedTuple):
@@ -88,7 +88,8 @@ class Links(NamedTuple):
     round_up: bool
     """Whether a job over pods gets whole leaves (LaaS), whose search may find more with less."""
     steps: int
-    steps_a_shape: int
+    steps_a_shape: int | None
+    """Bounds of a search: steps in all, and of LC for a shape."""
 
 
 class Shares(NamedTuple):
@@ -131,7 +132,7 @@ class Places(NamedTuple):
 
 
 def links_of(
-    words: Ints, n_needs: int, n_kinds: int, round_up: bool, steps: int, steps_a_shape: int
+    words: Ints, n_needs: int, n_kinds: int, round_up: bool, steps: int, steps_a_shape: int | None
 ) -> Links:
     """Return the state of a policy that has these words, for at most so many needs and kinds."""
     _, m2, m3 = words[:3]
@@ -366,33 +367,19 @@ def find_links(
     most, n_whole, n_free = what_changed(links, view, off_hold, since)
     if most < 0 or n_free < n_nodes:
         return 0, 0
-    bounds = bounds_of(links, view)
-    known = Known(links.changed[off_hold], since, most, n_whole, bounds)
+    changed, bounds = links.changed[off_hold], bounds_of(links, view)
+    words, counts, plan = links.open[view], links.counts[view], links.plan
+    a_shape, up = links.steps_a_shape, links.round_up
     steps = links.steps - (links.spent[off_hold, kind] if since >= 0 else 0)
-    a, b, left = search_view(links, shares, view, n_nodes, known, steps)
+    known = Known(changed, since, most, n_whole, bounds)
+    a, b, left = search_in(n_nodes, steps, a_shape, up, words, counts, known, plan)
     if left <= 0:
-        known = Known(links.changed[off_hold], -1, n_free, n_whole, bounds)
-        steps = links.steps
-        a, b, left = search_view(links, shares, view, n_nodes, known, steps)
+        known = Known(changed, np.int64(-1), n_free, n_whole, bounds)
+        a, b, left = search_in(n_nodes, links.steps, a_shape, up, words, counts, known, plan)
     if a == 0:
         links.tried[off_hold, kind] = state
         links.spent[off_hold, kind] = links.steps - left
     return a, b
-
-
-@njit(**INNER_KERNEL)
-def search_view(
-    links: Links, shares: Shares | None, view: int, n_nodes: int, known: Known, steps: int
-) -> tuple[int, int, int]:
-    """Search as the policy does; also the steps left, 0 if a bound ended it."""
-    words, counts = links.open[view], links.counts[view]
-    a = b = left = 0
-    if shares is not None:
-        a_shape = links.steps_a_shape
-        a, b, left = place_least_in(n_nodes, steps, a_shape, words, counts, known, links.plan)
-    else:
-        a, b, left = place_in(n_nodes, steps, links.round_up, words, counts, known, links.plan)
-    return a, b, left
 
 
 @njit(**INNER_KERNEL)
@@ -403,35 +390,34 @@ def search_later(links: Links, shares: Shares | None, n_nodes: int, need: int) -
     for leaf in range(len(links.later_counts)):
         links.later_counts[leaf] = popcount(links.later[N_HEADER + leaf])
     links.bounds.read[-1] = 0
-    known = Known(links.changed[0], -2, MANY, MANY, bounds_of(links, -1))
-    words, counts = links.later, links.later_counts
-    a = b = 0
-    if shares is not None:
-        steps, a_shape = links.steps, links.steps_a_shape
-        a, b, _ = place_least_in(n_nodes, steps, a_shape, words, counts, known, links.plan)
-    else:
-        up = links.round_up
-        a, b, _ = place_in(n_nodes, links.steps, up, words, counts, known, links.plan)
+    words, counts, many = links.later, links.later_counts, np.int64(MANY)
+    known = Known(links.changed[0], np.int64(-2), many, many, bounds_of(links, -1))
+    a_shape, up = links.steps_a_shape, links.round_up
+    a, b, _ = search_in(n_nodes, links.steps, a_shape, up, words, counts, known, links.plan)
     return a, b
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
-def place_in(
-    n_nodes: int, steps: int, round_up: bool, words: Ints, free: Ints, known: Known, rows: Ints
+def search_in(
+    n_nodes: int,
+    steps: int,
+    steps_a_shape: int | None,
+    round_up: bool,
+    words: Ints,
+    free: Ints,
+    known: Known,
+    rows: Ints,
 ) -> tuple[int, int, int]:
-    """Search as LaaS (``round_up``) or Jigsaw does."""
-    tree = tree_in(words, free)
-    a_pod, no = tree.m1 * tree.m2, np.bool_(False)
-    two_level = n_nodes < a_pod if round_up else n_nodes <= a_pod
-    return search(n_nodes, two_level, round_up, no, steps, tree, known, plan_of(rows))
-
-
-@njit(**INNER_ALLOCATING_KERNEL)
-def place_least_in(
-    n_nodes: int, steps: int, a_shape: int, words: Ints, free: Ints, known: Known, rows: Ints
-) -> tuple[int, int, int]:
-    """Search as LC does."""
-    return search_least(n_nodes, steps, a_shape, tree_in(words, free), known, plan_of(rows))
+    """Search as the policy does; also the steps left, 0 if a bound ended it."""
+    tree, plan = tree_in(words, free), plan_of(rows)
+    a = b = left = 0
+    if steps_a_shape is not None:
+        a, b, left = search_least(n_nodes, steps, steps_a_shape, tree, known, plan)
+    else:
+        a_pod, no = tree.m1 * tree.m2, np.bool_(False)
+        two_level = n_nodes < a_pod if round_up else n_nodes <= a_pod
+        a, b, left = search(n_nodes, two_level, round_up, no, steps, tree, known, plan)
+    return a, b, left
 
 
 @njit(**INNER_ALLOCATING_KERNEL)

@@ -284,3 +284,28 @@ def test_lc_uses_partial_leaves_over_pods_where_jigsaw_cannot():
     job = take(occupied("lc", topology, taken), 99, 4)
     assert job.nodes.tolist() == [0, 2, 4, 6]
     assert violated_conditions(topology, job) == []
+
+
+@pytest.mark.parametrize(("spine", "n_cut"), [(0, 0), (1, 1)])
+def test_lc_does_not_search_pods_without_a_common_spine(spine, n_cut, monkeypatch):
+    """One free node in each of 2 pods: pod 0 has spine 0 left, pod 1 has lost ``spine``.
+
+    With no steps allowed, a search that begins is cut short.
+    """
+    topology = xgft(2, 2, 2)
+    s, policy = topology.shape, make_policy(topology, "lc", np.random.default_rng(0))
+    lost = [
+        link(pod, i, lost)
+        for pod, lost in ((0, 1), (1, spine))
+        for i in (0, 1)
+        for link in (s.l2_up, s.l2_down)
+    ]
+    policy.hold(placement(9, [1, 2, 3, 5, 6, 7], lost))
+    with monkeypatch.context() as patch:
+        patch.setattr("alloc.fattree.lc.MAX_STEPS_A_SHAPE", 0)
+        assert policy.allocate(Request(1, 2)) is None
+        assert policy.n_cut == n_cut
+    job = policy.allocate(Request(1, 2))
+    assert (job is not None) == (spine == 1)
+    if job is not None:
+        assert job.nodes.tolist() == [0, 4]

@@ -217,6 +217,27 @@ def test_packets_agree_with_their_budget() -> None:
     assert (told["simulations"], told["looked_up"]) == (1, 2)
 
 
+def test_flows_feel_only_the_most_contended_link_of_a_path() -> None:
+    """A known failure: a pair over two cables with a neighbour on each, all at 0.3 of their time.
+
+    If the neighbours took turns the delays would add up, 1 + 2 * 0.3; if they came together it
+    would be 1.3. Flows: nearly that; packets: the sum and more.
+    """
+    places = {"a": [0, 6], "b": [1, 4], "c": [5, 7]}
+    jobs = [
+        LiveJob(name, nodes, "halo2d", 60_000, communication_fraction=0.3)
+        for name, nodes in places.items()
+    ]
+    machine = torus((7,), concentration=3)
+    by_packets = {"level": "packets", "budget": PacketBudget(periods=64, phases=4)}
+    flows, packets = (
+        Live(machine, task_mapping="in-order", **given).change(jobs)["a"].stretch
+        for given in ({}, by_packets)
+    )
+    assert 1.25 < flows < 1.45
+    assert 1.6 < packets < 1.8
+
+
 def test_a_trace_runs_on_a_job_that_is_large_enough(tmp_path: Path) -> None:
     path = tmp_path / "t.goal"
     path.write_text("num_ranks 2\nrank 0 { send 90000b to 1 }\nrank 1 { recv 90000b from 0 }\n")

@@ -219,7 +219,8 @@ def test_each_script_runs_small(
     """Also with what it reads of its folder; nothing is written elsewhere."""
     script_path = tmp_path / scripts()[name]
     folder = script_path.parent
-    for path in (*(ROOT / scripts()[name].parent).rglob("*"), *ROOT.glob("docs/*.md")):
+    pages = (ROOT / "README.md", *ROOT.glob("docs/*.md"))
+    for path in (*(ROOT / scripts()[name].parent).rglob("*"), *pages):
         if path.suffix in (".csv", ".json", ".toml", ".md", ".py", ".svg") and path.is_file():
             copy = tmp_path / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)

@@ -129,6 +129,7 @@ LIBRARY: Mapping[str, Mapping[str, Callable[[RankLayout], Transfers]]] = {
         "tree": _broadcast_tree,
         "direct": lambda layout: made.from_root(layout.n_ranks),
         "binomial": lambda layout: made.binomial(layout.n_ranks),
+        "binomial-at-once": lambda layout: made.binomial_at_once(layout.n_ranks),
         "scatter-ring": _scatter_then(lambda p: made.ring(np.arange(p), p - 1)),
         "scatter-doubling": _scatter_then(_doubling_gather),
     },
@@ -142,6 +143,7 @@ LIBRARY: Mapping[str, Mapping[str, Callable[[RankLayout], Transfers]]] = {
     "gather": {
         "direct": lambda layout: reverse(made.from_root(layout.n_ranks, scatter=True)),
         "binomial": lambda layout: reverse(_binomial(layout)),
+        "one-by-one": lambda layout: made.one_by_one(layout.n_ranks),
     },
     "scatter": {
         "direct": lambda layout: made.from_root(layout.n_ranks, scatter=True),

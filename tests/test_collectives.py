@@ -256,6 +256,7 @@ BANDWIDTH = [
     ("all-gather", "bruck", 1, 1, 15 / 16),
     ("all-gather", "neighbor-exchange", 1, 1, 15 / 16),
     ("broadcast", "binomial", 1, 1, 4),
+    ("broadcast", "binomial-at-once", 1, 1, 4 + 3 + 2 + 1),
     ("broadcast", "scatter-ring", 1, 1, 30 / 16),
     ("broadcast", "scatter-doubling", 1, 1, 30 / 16),
     ("reduce", "binomial", 1, 1, 4),
@@ -263,6 +264,7 @@ BANDWIDTH = [
     ("reduce", "recursive-halving", 1, 1, 30 / 16),
     ("gather", "direct", 1, 1, 15 / 16),
     ("gather", "binomial", 1, 1, 15 / 16),
+    ("gather", "one-by-one", 1, 1, 15 / 16),
     ("scatter", "binomial", 1, 1, 15 / 16),
 ]
 

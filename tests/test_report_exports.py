@@ -167,17 +167,6 @@ def test_a_file_that_kept_nothing_says_so(
     assert not list(tmp_path.glob("r-*"))
 
 
-def test_parquet_holds_the_same(file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    with Store(file, "read") as store:
-        export_tables(store, tmp_path / "p", "parquet")
-        export_tables(store, tmp_path / "c", "csv")
-    for path in (tmp_path / "p").glob("*.parquet"):
-        found, expected = pd.read_parquet(path), pd.read_csv(tmp_path / "c" / f"{path.stem}.csv")
-        assert len(found) == len(expected)
-        assert list(found.columns) == list(expected.columns)
-
-
 # evalys
 
 
@@ -215,16 +204,6 @@ def test_evalys_tables_obey_its_rules(file: Path, run: ArchivedRun, tmp_path: Pa
             nodes = expanded(row["allocated_resources"])
             assert nodes == sorted(schedule.nodes_of(job).tolist())
             assert int(row["requested_number_of_resources"]) <= len(nodes)
-
-
-def test_evalys_reads_them(file: Path, run: ArchivedRun, tmp_path: Path) -> None:
-    jobset = pytest.importorskip("evalys.jobset")
-    for policy, path in evalys_file(file, tmp_path / "out").items():
-        found = jobset.JobSet.from_csv(str(path), resource_bounds=(0, run.machine.n_nodes - 1))
-        schedule = run.schedules[policy]
-        sizes = [len(schedule.nodes_of(job)) for job in range(len(run.jobs))]
-        assert found.df["proc_alloc"].tolist() == sizes
-        assert found.mean_utilisation() > 0
 
 
 def schedule_on(*ranges: tuple[int, int]) -> ArchivedSchedule:

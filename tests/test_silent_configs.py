@@ -25,6 +25,8 @@ from queuesim.decide import Choice, Decider, DecisionPoint
 from queuesim.queue import simulate_queue
 from workloads.job import bare_jobs
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 GPUS = {"family": "gpu-cluster", "nodes": 16, "nodes_per_leaf": 8}
 
 
@@ -311,15 +313,6 @@ def test_a_pin_to_itself_and_a_pin_twice_are_refused() -> None:
 
 
 # Messages
-
-
-def test_a_command_that_is_no_text_is_named() -> None:
-    with pytest.raises(NetcosimError, match=r"command \[1, 2\]; must be a text or a list of texts"):
-        config(queue={"decider": {"command": [1, 2]}, "policies": ["baseline"]})
-    with pytest.raises(
-        NetcosimError, match=r"queue\.decider\.speed: unknown key; valid: command, time_limit"
-    ):
-        config(queue={"decider": {"command": "cat", "speed": 2}, "policies": ["baseline"]})
 
 
 def test_a_number_that_is_too_large_is_named_and_no_other() -> None:

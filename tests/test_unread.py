@@ -213,33 +213,6 @@ def test_a_key_that_is_accepted_makes_another_point(name: str) -> None:
     assert len(accepted) > 20
 
 
-def test_iterations_read_packets_only_of_patterns_that_compute() -> None:
-    """All keys of packets but the two that bytes on the wire depend on: an all-to-all is bytes
-    over bandwidths. Those that other keys of packets turn on are unread by themselves."""
-    keys = [key for key in KEYS if key.startswith("machine.packet.")]
-    found = {}
-    for name in ("iterations", "iterations that compute"):
-        cases_of = {path: (before, after) for path, before, after in cases(name)}
-        found[name] = {
-            key
-            for key in keys
-            if key in cases_of and {one.key for one in unread_keys([cases_of[key][1]])}
-        }
-    sized = {"machine.packet.packet_bytes", "machine.packet.header_bytes"}
-    assert found["iterations"].isdisjoint(sized | {"machine.packet.preset"})
-    assert len(found["iterations"]) >= 10
-    assert found["iterations that compute"] == {
-        f"machine.packet.{key}"
-        for key in (
-            "rail_policy",
-            "control_bytes",
-            "control_first",
-            "jitter_distribution",
-            "jitter_seed",
-        )
-    }
-
-
 # Cases by name
 
 

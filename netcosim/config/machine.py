@@ -184,6 +184,9 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         if isinstance(raw.get("power"), Mapping):
             raw = {**raw, "power": {**preset.power, **raw["power"]}}  # type: ignore[dict-item]
     if family is None:
+        if "file" in raw:
+            how = "needs family beside file; netcosim describe FILE prints both"
+            raise ConfigError("machine", None, how)
         for key in raw:
             if hint := meant(key, ("family", "preset")):
                 raise ConfigError(f"machine.{key}", None, f"unknown key{hint}")

@@ -20,8 +20,9 @@ from queuesim.result import Rows
 Finish = Callable[[Sequence[tuple[str, Any]]], None]
 """Called with the keys and results of tasks, those that come together at a time."""
 
-BATCH_S = 0.02
-"""Results of this process within so long come together."""
+BATCH_S, WRITING = 0.5, 0.1
+"""Results of this process come together, for so long at most, where each for itself would spend
+more than this part of the time on what takes them: a transaction costs the disk 25 ms."""
 
 KILLED = (
     "the worker process was killed each time that it computed this (out of memory? time limit?)"
@@ -55,13 +56,15 @@ def run_tasks(
 
 
 def _compute_here(function: Callable[[Any], Any], tasks: Mapping[str, Any], finish: Finish) -> None:
-    results, began_s = list[tuple[str, Any]](), time.monotonic()
+    results, began_s, batch_s = list[tuple[str, Any]](), time.monotonic(), 0.0
     try:
         for key, argument in tasks.items():
             results.append((key, function(argument)))
-            if time.monotonic() - began_s >= BATCH_S:
-                come, results, began_s = results, [], time.monotonic()
+            if (now_s := time.monotonic()) - began_s >= batch_s:
+                come, results = results, []
                 finish(come)
+                began_s = time.monotonic()
+                batch_s = min(BATCH_S, (began_s - now_s) * (1 / WRITING - 1))
     finally:
         finish(results)
 

@@ -16,11 +16,11 @@ A machine's routing holds inside its partitions:
 Up before down: one channel is free of deadlock.
 
 A partition is rearrangeable, not free of contention: for every permutation there are routes at
-one flow a link (``tests/partition_permutation.py``), but a static routing does not know the
-permutation. Measured with random permutations in Jigsaw's partitions on a nearly full tree of
-radix 18, over all flows between leaves: with jobs of 400 nodes on average 42 % of the flows have a
-link with one other flow on it and 17 % one with two or more; with jobs of 60 nodes 38 and 11 %
-(``test_random_permutations_meet_under_static_routing`` in ``tests/test_routing_partition.py``).
+one flow a link, but a static routing does not know the permutation. Measured with random
+permutations in Jigsaw's partitions on a nearly full tree of radix 18, over all flows between
+leaves: with jobs of 400 nodes on average 42 % of the flows have a link with one other flow on it
+and 17 % one with two or more; with jobs of 60 nodes 38 and 11 %
+(``experiments/jigsaw/tests/test_rearrangeable.py``).
 
 Between nodes of different partitions, and where a partition has no open link, all ports are open.
 

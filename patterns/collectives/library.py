@@ -114,6 +114,7 @@ LIBRARY: Mapping[str, Mapping[str, Maker]] = {
         "tree": lambda at: _broadcast(at, made.tree_parents(at.n_ranks, at.gpus_per_node, 1)[:1]),
         "direct": _of_ranks(made.from_root),
         "binomial": _of_ranks(made.binomial),
+        "binomial-at-once": _of_ranks(made.binomial_at_once),
         "scatter-ring": _all_of(_SCATTER, _of_ranks(lambda p: made.ring(np.arange(p), p - 1))),
         "scatter-doubling": _all_of(_SCATTER, _of_ranks(made.recursive_halving, "all-gather")),
     },
@@ -127,6 +128,7 @@ LIBRARY: Mapping[str, Mapping[str, Maker]] = {
     "gather": {
         "direct": lambda at: reverse(made.from_root(at.n_ranks, scatter=True)),
         "binomial": lambda at: reverse(_SCATTER(at)),
+        "one-by-one": _of_ranks(made.one_by_one),
     },
     "scatter": {"direct": _of_ranks(made.from_root, scatter=True), "binomial": _SCATTER},
     "all-to-all": {

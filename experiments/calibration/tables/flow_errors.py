@@ -3,7 +3,7 @@
     python experiments/calibration/tables/flow_errors.py
 
 Judges the mixes of ``netcosim reproduce calibration flow --scale full`` at both levels, one after
-the other: about an hour of one core.
+the other: about two minutes of one core.
 """
 
 from __future__ import annotations

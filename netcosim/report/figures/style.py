@@ -74,7 +74,7 @@ def lay_out(figure: Figure) -> None:
     """Lay a figure out once: with an engine each drawing would do it again, and draw twice."""
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
 
 
 def save_figure(figure: Figure, path: Path, form: str) -> Path:

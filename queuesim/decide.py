@@ -217,15 +217,10 @@ class Decider(ABC):
     """When `decide` is called again at the latest, as long as jobs wait; set by `decide`."""
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
-        """Prepare for a run.
+        """Prepare for a run, with the source of all random draws.
 
-        Parameters
-        ----------
-        workload : Workload
-            Its jobs, read-only, as known at submit (`known_at_submit`): run times are NaN. In a run
-            of a config ``details`` has what they send: patterns and communication fractions.
-        rng : numpy.random.Generator
-            Source of all random draws.
+        The jobs are read-only, as known at submit (`known_at_submit`): run times are NaN. In a run
+        of a config ``details`` has what they send: patterns and communication fractions.
         """
         return
 

@@ -50,12 +50,7 @@ class Energy:
 
 
 def energy_of(result: QueueResult, power: Power, link_bytes: FloatArray | None = None) -> Energy:
-    """Return the energy of a schedule.
-
-    Parameters
-    ----------
-    link_bytes : (n,) float64, optional
-        Bytes of each job, counted on each link between switches; by default none.
+    """Return the energy of a schedule, with the bytes of each job on each link between switches.
 
     Examples
     --------

@@ -40,19 +40,11 @@ class NodeReservation:
 
 
 class Machine:
-    """State of a policy under a queue; see the module's text.
+    """State of a policy, empty at first, under a queue; see the module's text.
 
-    Parameters
-    ----------
-    policy : Policy
-        Empty: nothing allocated, nothing held.
-    bandwidth_Bps : (n,) float64 or None
-        Link bandwidth each job needs, for policies that share links.
-    estimates : Estimates or None
-        Run times passed to the policy; None for the requested ones.
-    alike : (n,) int64 or None
-        The policy treats jobs of different numbers differently; None: all with equal requests are
-        alike.
+    Each job may need link bandwidth, for policies that share links. Run times passed to the policy
+    are the requested ones by default. ``alike``: the policy treats jobs of different numbers
+    differently; None: all with equal requests are alike.
     """
 
     def __init__(
@@ -336,16 +328,10 @@ class Machine:
         self._held_now = wanted
 
     def shadow_count(self, n_needed: int, now_s: float) -> tuple[float, int, int]:
-        """Return when enough nodes are free by count, if running jobs keep their promised ends.
+        """Return when enough nodes are free by count, how many then, and the entries of `by_end`.
 
-        Returns
-        -------
-        shadow_s : float
-            Not before now: a job past its walltime counts as ending now.
-        n_free : int
-            Nodes free then, with all jobs that end at that time released.
-        n_released : int
-            How many entries of `by_end` that takes.
+        Running jobs keep their promised ends; one past its walltime counts as ending now. All jobs
+        that end at that time are released.
         """
         by_end, placements = self.by_end, self.placements
         free, shadow, k = self.n_free, now_s, 0

@@ -49,13 +49,9 @@ def masks_in(words: NDArray[np.int64], n_leaves: int) -> Masks:
 class LinkPolicy(Policy):
     """A policy that allocates nodes with the cables between them, each to one job.
 
-    A subclass places a job in `_place`. Cables (both directions) come and go as
-    one. The fat-tree must have full bandwidth below the L2 switches and at least full above.
-
-    Attributes
-    ----------
-    n_cut : int
-        Searches ended by the step bound, if the subclass has one; their job was not placed.
+    A subclass places a job in `_place`. Cables (both directions) come and go as one. The fat-tree
+    must have full bandwidth below the L2 switches and at least full above. ``n_cut`` counts
+    searches ended by the step bound, if the subclass has one; their job was not placed.
     """
 
     families = ("fattree",)

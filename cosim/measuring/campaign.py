@@ -53,15 +53,9 @@ def ratio_of_stretches(
 ) -> Ratio | None:
     """Return the ratio of two mean stretches with an interval by resampling snapshots.
 
-    Jobs of one snapshot are not independent of each other, hence the snapshot as the unit.
-
-    It is None if one side has no rows, and has no interval if one has fewer than five snapshots or
-    jobs.
-
-    Parameters
-    ----------
-    of_mine, of_reference : (k,) bool, optional
-        Rows to use; all by default.
+    Jobs of one snapshot are not independent of each other, hence the snapshot as the unit. It is
+    None if one side has no rows (of those to use, all by default), and has no interval if one side
+    has fewer than five snapshots or jobs.
     """
     sides, seen = [], []
     for side, rows in ((mine, of_mine), (reference, of_reference)):
@@ -88,18 +82,12 @@ def speedup_table(
     size_classes: Sequence[tuple[int, int]] = SIZE_CLASSES,
     of_run_times: bool = False,
 ) -> SpeedupTable:
-    """Return the speed-up table of a campaign.
+    """Return the speed-up table of a campaign, of communication or of whole runs.
 
     A size class that lacks jobs on either side, or that only one snapshot has, is left out: its
-    jobs take the nearest class. A pattern without any remaining class has one row for all
-    sizes; one that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known".
-
-    Parameters
-    ----------
-    patterns : sequence of str
-        Name of each communication, by index; a repeated name is measured as one.
-    of_run_times : bool
-        Whether times are those of whole runs, computing included.
+    jobs take the nearest class. A pattern without any remaining class has one row for all sizes;
+    one that no snapshot has on both sides gets ratio 1 in [1/2, 2], "not known". Patterns name each
+    communication, by index; a repeated name is measured as one.
     """
     if reference_policy not in measured:
         raise NetcosimError(f"reference policy {reference_policy!r} was not measured")

@@ -51,13 +51,9 @@ def parts(sent_bytes: csr_array, bandwidth_Bps: FloatArray) -> FloatArray:
     """Return the share of each job in the traffic of all others on the links that a job uses.
 
     On each link the others are counted by the time for which they keep it busy, and the link by
-    what the job itself sends over it: the part of j for i is the sum over links of
-    ``sent[i] * sent[j] / bandwidth``, over the same sum for all j but i.
-
-    Returns
-    -------
-    (k, k) float64
-        Rows add up to 1, or to 0 for a job that shares no link; 0 on the diagonal.
+    what the job itself sends over it: the part of j for i is the sum over links of ``sent[i] *
+    sent[j] / bandwidth``, over the same sum for all j but i. Rows add up to 1, or to 0 for a job
+    that shares no link; 0 on the diagonal.
     """
     busy_s = sent_bytes.copy()
     busy_s.data /= bandwidth_Bps[busy_s.indices]

@@ -106,19 +106,12 @@ def speedup_rows(
     *,
     least_samples: int = LEAST_SAMPLES,
 ) -> list[SpeedupRow]:
-    """Return a policy's rows of a speed-up table, from its pairs.
+    """Return a policy's rows of a speed-up table for these patterns, from its pairs (`Pair.row`).
 
-    A ratio is the mean over the jobs seen of a pattern and size class: run times are linear in
-    it. A class that only one snapshot has is left out: its jobs take the nearest class. A pattern
-    not seen in several snapshots has the mean of all jobs. Fewer than
-    ``least_samples`` snapshots or jobs have no interval.
-
-    Parameters
-    ----------
-    pairs : sequence of mapping
-        ``pattern``, ``n_nodes``, ``snapshot``, ``job_id`` and ``run_ratio``, as of `Pair.row`.
-    patterns : sequence of str
-        That the table must have.
+    A ratio is the mean over the jobs seen of a pattern and size class: run times are linear in it.
+    A class that only one snapshot has is left out: its jobs take the nearest class. A pattern not
+    seen in several snapshots has the mean of all jobs. Fewer than ``least_samples`` snapshots or
+    jobs have no interval.
     """
     names, numbers, jobs, n_nodes = (
         np.array([pair[key] for pair in pairs])
@@ -158,19 +151,12 @@ def summary(
     rng: np.random.Generator,
     confidence: float = LEVEL,
 ) -> dict[str, object]:
-    """Return one row on a policy's pairs.
+    """Return one row on a policy's pairs, whose `Pair.run_ratio` applies to a fraction of the run
+    time.
 
-    Parameters
-    ----------
-    fraction : (n,) float
-        Share of each pair's run time to which its `Pair.run_ratio` applies.
-
-    Returns
-    -------
-    dict
-        ``stretch`` and the ratios of `FACTORS` are means over jobs; ``taken_off_percent`` is the
-        mean over node-hours, since snapshots lie at equal work and a job is weighed by its nodes,
-        with its interval.
+    ``stretch`` and the ratios of `FACTORS` are means over jobs; ``taken_off_percent`` is the mean
+    over node-hours, since snapshots lie at equal work and a job is weighed by its nodes, with its
+    interval.
     """
     off = off_percent(pairs, fraction)
     return summary_with(pairs, mean_of_snapshots(*off, rng, confidence, job=job_ids(pairs)))

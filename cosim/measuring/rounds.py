@@ -77,13 +77,10 @@ def with_rounds(rounds: Rounds, reference: str) -> Measurement:
 def round_rows(rounds: Rounds, reference: str) -> Rows:
     """Return a row a round and policy: what was measured, and the queue with the run times of it.
 
-    Returns
-    -------
-    list of dict
-        ``ratio`` of communication times and, where the measure has it, ``taken_off_percent``, with
-        their intervals; ``makespan_s`` and ``mean_turnaround_s``, and both over the reference's of
-        the same round. ``settled``: the number is in its interval of the round before; None
-        in the first round, and where that has none.
+    ``ratio`` of communication times and, where the measure has it, ``taken_off_percent``, with
+    their intervals; ``makespan_s`` and ``mean_turnaround_s``, and both over the reference's of the
+    same round. ``settled``: the number is in its interval of the round before; None in the first
+    round, and where that has none.
     """
     rows: list[dict[str, object]] = []
     before: dict[str, dict[str, object]] = {}

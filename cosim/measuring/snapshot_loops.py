@@ -97,24 +97,14 @@ def loops_together(
     draw: int = 0,
     stream: int = 0,
 ) -> tuple[FloatArray, LoopTimes]:
-    """Simulate jobs that loop together from random phases, until each has communicated.
+    """Simulate jobs that loop together from random phases; return their periods and times.
 
-    One job alone is timed by `isolated_period`. A job that would be in the first half of
-    communicating at the start begins there, one in the second half has ended: so from the start on
-    jobs communicate for the same share of the time.
-
-    Parameters
-    ----------
-    least : int
-        Communications of the job with the longest period.
-
-    Returns
-    -------
-    (n,) float64
-        Period of each job: its computing and the mean of its complete communications. The first,
-        which all ranks begin at once, counts only if it is the only one.
-    LoopTimes
-        Exposed communication is that of a period.
+    It lasts until each has communicated, that of the longest period ``least`` times. One job alone
+    is timed by `isolated_period`. A job that would be in the first half of communicating at the
+    start begins there, one in the second half has ended: so from the start on jobs communicate for
+    the same share of the time. A period is computing and the mean of the complete communications.
+    The first, which all ranks begin at once, counts only if it is the only one. Exposed
+    communication is that of a period.
     """
     if len(loops) == 1:
         alone_s, run = isolated_period(network, loops[0].job, stream)

@@ -213,14 +213,11 @@ class Stretching:
         return job.altered(compute_s=self.isolated_s(index)[0])
 
     def timed(self, name: str, numbers: Sequence[int], report: ReportProgress) -> Columns:
-        """Send some snapshots of a side's schedule through the packet engine.
+        """Send some snapshots of a side's schedule through the packet engine; return columns.
 
-        Returns
-        -------
-        mapping of str to ndarray
-            "snapshot", "job" and "time_s", a row a job, "exposed_s KIND" for each kind of
-            communication that is timed, and the packets of each snapshot that has jobs
-            (`cosim.measuring.tasks.packet_columns`).
+        "snapshot", "job" and "time_s", a row a job, "exposed_s KIND" for each kind of communication
+        that is timed, and the packets of each snapshot that has jobs
+        (`cosim.measuring.tasks.packet_columns`).
         """
         snapshot, job, time_s = [], [], []
         exposed_s: list[dict[str, float]] = []

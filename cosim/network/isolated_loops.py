@@ -69,14 +69,10 @@ class IsolatedLoop:
         return max(self.period_s - self.job.compute_s, LEAST_FRACTION**2 * self.period_s)
 
     def started(self, network: SharedNetwork, draw: int = 0, turn: int = 0) -> PlacedJob:
-        """Return the job with noise of its computing, other noise for each draw, and a random start
-        in its first period.
+        """Return the job with noise of its computing, other for each draw, and a random start.
 
-        Parameters
-        ----------
-        turn : int
-            Four draws have the same random start, later by so many halves, quarters and three
-            quarters of the period: phases between jobs of other turns are spread evenly.
+        Four draws have the same start in its first period, later by so many (``turn``) halves,
+        quarters and three quarters of it: phases between jobs of other turns are spread evenly.
         """
         place = draw % PHASES
         first = job_streams(network.seed, self._number(draw - place))
@@ -105,14 +101,10 @@ def n_starts(periods_s: Sequence[float] | NDArray[np.float64], phases: int = PHA
 
 
 def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS, longest: float = 1.0) -> float:
-    """Return how long loops run together: ``periods`` of each job, fewer of those that seldom
-    communicate.
+    """Return how long loops run together: ``periods`` of each job, fewer of those that seldom send.
 
-    Parameters
-    ----------
-    longest : float
-        The part of this that is enough for the job that needs the longest time, if all others get
-        a third more than this: it meets them all the more often in each of its periods.
+    ``longest`` is the part of this that is enough for the job that needs the longest time, if all
+    others get a third more than this: it meets them all the more often in each of its periods.
     """
     each_s = sorted(
         max(_LEAST_PERIODS, periods * min(1.0, loop.comm_s / loop.period_s / _SELDOM))
@@ -158,26 +150,11 @@ def loop_together(
     stream: int = 0,
     longest: float = 1.0,
 ) -> tuple[NDArray[np.float64], LoopTimes]:
-    """Simulate jobs that loop together from random starts.
+    """Simulate jobs that loop together from random starts for `wanted_s`; return mean periods.
 
-    Parameters
-    ----------
-    periods, longest : int, float
-        See `wanted_s`.
-    n_watched : int or None
-        Number of ``loops``, from the first, that are timed (None: all); others only add load.
-    draw : int
-        Number of the random starts.
-    stream : int
-        As in `cosim.network.ensemble.Ensemble.packets`.
-
-    Returns
-    -------
-    (n_watched,) float64
-        Mean period of each watched job, its first iterations left out, with the mean computing time
-        in place of the drawn ones.
-    LoopTimes
-        Of the watched jobs.
+    The first ``n_watched`` are timed, by default all; others only add load. A mean leaves out the
+    first iterations, and has the mean computing time in place of the drawn ones. ``draw`` is the
+    number of the random starts, ``stream`` as in `cosim.network.ensemble.Ensemble.packets`.
     """
     jobs = [loop.started(network, draw, k) for k, loop in enumerate(loops)]
     together = Ensemble(network, jobs)
@@ -231,14 +208,9 @@ def periods_s(
 class IsolatedLoops:
     """Isolated loops by situation, each simulated once.
 
-    Jobs that are equal for the network are one: their messages take links in the same order,
-    as fast, and in the same order of their numbers. That is known under routings whose paths depend
-    on nothing but their ends.
-
-    Parameters
-    ----------
-    communications : sequence of Communication
-        What the jobs of each situation's ``share`` send; it may grow.
+    Jobs that are equal for the network are one: their messages take links in the same order, as
+    fast, and in the same order of their numbers. That is known under routings whose paths depend on
+    nothing but their ends. The list of what the jobs of each situation's ``share`` send may grow.
     """
 
     def __init__(
@@ -259,10 +231,7 @@ class IsolatedLoops:
         """Return the loop of a job whose messages are shortened by a factor; None if it sends
         nothing.
 
-        Parameters
-        ----------
-        near : float
-            How far from its fraction of the period its communication may remain, over the period.
+        Its communication may remain ``near``, over the period, to its fraction of the period.
         """
         key = (situation, message_scale, near)
         if key not in self._known:

@@ -190,21 +190,11 @@ def iteration_times_s(
     periods: int = PERIODS,
     phases: int = PHASES,
 ) -> FloatArray:
-    """Return the mean time of an iteration of each job.
+    """Return the mean time of an iteration of each job; the generator draws phases that are open.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Of the phases that the plan leaves open.
-    periods : int
-        Length in isolated iterations of the slowest job. A job that completes fewer than two that
-        count, behind higher priorities, never ends: inf.
-    phases : int
-        Random phases whose mean is taken, for two or three jobs; else one.
-
-    Returns
-    -------
-    (n,) float64
+    The slowest job has so many ``periods``. One that completes fewer than two that count, behind
+    higher priorities, never ends: inf. For two or three jobs it is the mean of so many random
+    phases.
     """
     need_kinds("iteration_times_s", {"group": (group, JobGroup), "plan": (plan, NetworkPlan)})
     need_kinds("iteration_times_s", {"rng": (rng, RNG)})

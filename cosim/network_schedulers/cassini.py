@@ -53,14 +53,8 @@ class Circle(NamedTuple):
 def circle(times_s: FloatArray, use: FloatArray, unit_s: float) -> Circle | None:
     """Return the unified circle of some jobs; None if it is too long.
 
-    Parameters
-    ----------
-    times_s : (n, 3) float64
-        As `cosim.network.periodic.JobGroup.times_s`.
-    use : (n,) float64
-        Part of the link that each job uses while it communicates.
-    unit_s : float
-        Periods are rounded up to multiples of it.
+    Times are those of `cosim.network.periodic.JobGroup.times_s`; ``use`` is the part of the link
+    that each job uses while it communicates. Periods are rounded up to multiples of the unit.
     """
     units = periods_in(times_s, unit_s)
     turns = reduce(lcm, units.tolist())

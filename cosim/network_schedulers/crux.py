@@ -113,21 +113,9 @@ def compressed(
 ) -> IntArray:
     """Return levels of jobs, 0 the highest, such that jobs in conflict keep their order.
 
-    Parameters
-    ----------
-    wanted : (n,) float64
-        Priorities; the highest goes first.
-    cost : (n, n) float64
-        From `conflicts`; jobs of one level that are in conflict lose it.
-    levels : int
-        At most so many.
-    rng : numpy.random.Generator
-        Of further orders of the jobs that contradict no conflict.
-
-    Notes
-    -----
+    The highest priority goes first. Jobs of one level that are in conflict lose their ``cost``.
     Orders are cut into consecutive levels by dynamic programming, with the least loss; the best of
-    `ORDERS` random ones and the one by priority counts.
+    `ORDERS` random ones, which contradict no conflict, and the one by priority counts.
     """
     n = len(wanted)
     rank = np.empty(n, dtype=np.int64)

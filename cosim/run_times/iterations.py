@@ -98,14 +98,9 @@ class Iterations(RunTimeModel):
 
 
 class ScheduledJobs:
-    """Running jobs, their paths, and the times of their iterations.
+    """Running jobs, their paths, and the times of their iterations, which other queues may share.
 
-    Parameters
-    ----------
-    seed : int
-        Of phases, and of what the scheduler draws.
-    iterations : JobIterations, optional
-        Those of other queues on the network.
+    The seed is of phases, and of what the scheduler draws.
     """
 
     def __init__(

@@ -119,15 +119,7 @@ def points(options: Options) -> list[Point]:
 def cell_content(
     work: Mapping[str, Any], network: Mapping[str, Any], options: Options
 ) -> dict[str, Any]:
-    """Return the config of a network under all placements.
-
-    Parameters
-    ----------
-    work : mapping
-        ``[workload]``.
-    network : mapping
-        A level of each of `NETWORK`.
-    """
+    """Return the config of a network, a level of each of `NETWORK`, under all placements."""
     variant = dict(STUDY["variants"][network["variant"]])
     group = variant.pop("group", None)
     mix = [

@@ -93,12 +93,7 @@ def read_study_log(path: str) -> tuple[Workload, int]:
 def study_slowdown(jobs: Workload, processors: int, walltimes: str) -> float:
     """Return the mean bounded slowdown (10 s) under EASY, jobs cut at their walltimes.
 
-    Parameters
-    ----------
-    processors : int
-        Of the machine.
-    walltimes : {"requested", "exact"}
-        Exact: the scheduler knows how long a job will run (until it is cut).
+    These are requested, or exact: the scheduler knows how long a job will run (until it is cut).
     """
     if walltimes == "exact":
         run_s = np.minimum(jobs.run_time_s, jobs.requested_s)

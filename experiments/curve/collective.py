@@ -32,13 +32,7 @@ SIZES = tuple(1 << k for k in range(10, 31, 2))
 def points(
     config: CurveConfig, topology: Topology, operation: str, sizes: Sequence[int] = ()
 ) -> list[dict[str, Any]]:
-    """Return one point an algorithm and size.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Where the config has none.
-    """
+    """Return one point an algorithm and size, these sizes where the config has none."""
     content, section = config.model_dump(mode="json"), config.collective
     gpus, shape = section.gpus or topology.n_nodes, topology.shape
     if not 2 <= gpus <= topology.n_nodes:

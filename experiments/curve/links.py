@@ -94,13 +94,7 @@ def _ring_s(p: Any, n_bytes: Any) -> Any:
 
 
 def simulated_s(name: str, sizes: Sequence[int], **section: Any) -> Floats:
-    """Return times of all-reduces on the two nodes of a recipe by packets.
-
-    Parameters
-    ----------
-    section
-        Keys of ``[collective]``; ``efficiency`` is a share of the NICs' bandwidth.
-    """
+    """Return times of all-reduces on the two nodes of a recipe by packets."""
     recipe = RECIPES[name]
     bandwidth = f"{recipe.nic_Gbps * section.pop('efficiency', 1)} Gbit/s"
     config = curve_from(

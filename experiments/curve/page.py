@@ -37,13 +37,8 @@ from netsim.units import format_quantity
 def curve_effects(rows: pd.DataFrame, config: CurveConfig) -> list[Effect]:
     """Return each routing's largest accepted load under the traffic that suits it least.
 
-    The order is that of the load, the largest first. Points settle when the window's halves agree
-    within the tolerance, so smaller differences are none.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Of table "curve".
+    The order is that of the load, the largest first. Points of table "curve" settle when the
+    window's halves agree within the tolerance, so smaller differences are none.
     """
     ranked = _worst(rows).sort_values("most_accepted", ascending=False, kind="stable")
     several = len(config.curve.traffic) > 1
@@ -160,10 +155,7 @@ def recommend_algorithm(
 ) -> Recommendation:
     """Return which algorithm of a collective is fastest, and from which size on.
 
-    Parameters
-    ----------
-    rows, pairs : DataFrame
-        Simulated rows; measured ones beside them (`experiments.curve.bandwidth.compared`).
+    Beside simulated rows are measured ones (`experiments.curve.bandwidth.compared`).
     """
     fastest = rows.loc[rows.groupby("bytes")["time_s"].idxmin()].sort_values("bytes")
     small, large = fastest.iloc[0], fastest.iloc[-1]

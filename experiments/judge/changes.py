@@ -71,11 +71,8 @@ def blocks(submit_s: ArrayLike) -> NDArray[np.float64]:
 def queue_rows(jobs: pd.DataFrame, reference: str, rng: NewRng, level: float = LEVEL) -> RowList:
     """Return mean waits and turnarounds by policy, and over the reference's, with intervals by day.
 
-    Parameters
-    ----------
-    jobs : DataFrame
-        A row a job and policy, the same jobs under all: ``submit_s``, ``wait_s`` (with the run
-        times of the log), ``fed_wait_s`` and ``fed_run_s`` (with run times fed back).
+    A row a job and policy, the same jobs under all: ``submit_s``, ``wait_s`` (with the run times of
+    the log), ``fed_wait_s`` and ``fed_run_s`` (with run times fed back).
     """
     base = jobs[jobs["policy"] == reference]
     return [
@@ -126,13 +123,7 @@ def _over(
 
 
 def changes_of(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return a row a job and policy but the reference: how its wait and run time change.
-
-    Parameters
-    ----------
-    jobs : DataFrame
-        As `queue_rows` takes them.
-    """
+    """Return a row a job and policy but the reference: how its wait and run time change."""
     base = jobs[jobs["policy"] == reference]
     wait_s, run_s = base["fed_wait_s"].to_numpy(), base["fed_run_s"].to_numpy()
     others = jobs[jobs["policy"] != reference]

@@ -99,13 +99,7 @@ FLAGS_OF_SECTION = {
 
 
 def load_judge_config(flags: Flags, path: Path | None) -> JudgeConfig:
-    """Combine flags and a config file; flags win.
-
-    Parameters
-    ----------
-    path : path or None
-        A config with what the flags do not set, and perhaps ``[judge]``.
-    """
+    """Combine flags and a config file, which may have ``[judge]``; flags win."""
     raw: dict[str, Any] = {}
     if path is not None:
         raw, _ = read_config(path)

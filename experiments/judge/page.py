@@ -96,14 +96,9 @@ def _share(ends: tuple[float, float]) -> str:
 def judge_sections(
     requested: JudgeConfig, frames: Frames, paired: Sequence[Effect]
 ) -> list[Section]:
-    """Return the sections of the page, figures drawn.
+    """Return the sections of the page, figures drawn, from the judge's tables.
 
-    Parameters
-    ----------
-    frames : mapping of str to DataFrame
-        The judge's tables.
-    paired : sequence of Effect
-        Change of node-hours by each policy.
+    ``paired`` are changes of node-hours by each policy.
     """
     reference = requested.config.reference.get("policy", requested.config.queue.policies[0])
     colours = policy_colours([*requested.config.queue.policies, reference])

@@ -81,14 +81,7 @@ _MOST_CELLS = 1 << 20
 def weighted_correlations(
     x: NDArray[Any], y: NDArray[Any], times: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """Return `rank_correlation` of several multisets of pairs, (k,) float64.
-
-    Parameters
-    ----------
-    x, y : (n,)
-    times : (k, n) integer
-        How often each pair is in each.
-    """
+    """Return `rank_correlation` of k multisets of pairs; ``times``: how often each has a pair."""
     n_pairs = times.sum(axis=1, keepdims=True)
 
     def centred(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -110,19 +103,9 @@ def weighted_correlations(
 
 
 def placement_rows(pairs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return every measured placement of a job: its switches, and its loss to the network.
+    """Return a row a snapshot, job and policy, the reference's too: its switches and loss.
 
-    Parameters
-    ----------
-    pairs : DataFrame
-        Rows of `cosim.measuring.pairs.Pair` with ``switches``, ``reference_switches``,
-        ``least_switches``.
-
-    Returns
-    -------
-    DataFrame
-        A row a snapshot, job and policy, the reference's among them. ``slowdown`` is the time of
-        communication over that alone on the best of the job's placements.
+    ``slowdown`` is the time of communication over that alone on the best of the job's placements.
     """
     import pandas as pd
 
@@ -158,21 +141,10 @@ def score_rows(
 ) -> list[dict[str, object]]:
     """Return the quality of the score, for all patterns together and for each.
 
-    Parameters
-    ----------
-    placements : DataFrame
-        From `placement_rows`.
-    rng : numpy.random.Generator
-        For the bootstrap.
-
-    Returns
-    -------
-    list of dict
-        ``moved`` counts placements on another number of switches than the reference's; of these
-        ``agree_percent`` have the shorter communication with fewer switches (equal times count
-        half). ``change_correlation`` compares the changes of both within jobs,
-        ``across_correlation`` switches over the fewest possible with the slowdown, over all
-        placements.
+    ``moved`` counts placements on another number of switches than the reference's; of these
+    ``agree_percent`` have the shorter communication with fewer switches (equal times count half).
+    ``change_correlation`` compares the changes of both within jobs, ``across_correlation`` switches
+    over the fewest possible with the slowdown, over all placements.
     """
     patterns = ["all", *dict.fromkeys(placements["pattern"])] if len(placements) else []
     parts = {

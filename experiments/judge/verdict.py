@@ -109,16 +109,7 @@ def recommend(
 ) -> Recommendation:
     """Return which policy to use, by node-hours; waits count only where they are reliable.
 
-    Parameters
-    ----------
-    trusted : str
-        How far waits can be relied on (`experiments.judge.waits.rate_waits`).
-    seconds : float
-        That all of it took.
-    assumed : bool
-        Whether the judge assumes what jobs send.
-    level : float
-        Confidence of the intervals.
+    ``seconds`` is what all of it took; ``assumed``: the judge assumes what jobs send.
     """
     paired = paired_effects(tables)
     chosen = best(paired)

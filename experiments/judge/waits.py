@@ -40,15 +40,7 @@ LEVELS = {WELL: Level(0.8, 1.25), ROUGHLY: Level(0.5, 2.0)}
 def reproduced(jobs: pd.DataFrame) -> list[dict[str, object]]:
     """Return how near each policy's waits, with logged run times, are to the logged ones.
 
-    Parameters
-    ----------
-    jobs : DataFrame
-        A row a job and policy: ``policy``, ``logged_wait_s`` (nan: unknown), ``wait_s``.
-
-    Returns
-    -------
-    list of dict
-        One a policy; ``reproduces`` is one of the words above.
+    In a row a policy, ``reproduces`` is one of the words above.
     """
     return [
         {"policy": policy, **_reproduced(of_policy[of_policy["logged_wait_s"].notna()])}

@@ -66,20 +66,9 @@ def measure_load(
     config: PacketConfig,
     rng: np.random.Generator,
 ) -> LoadPoint:
-    """Run sources until the window has passed, and count.
+    """Run sources, one rank a node, that send until ``window.end_s``, and count.
 
-    Parameters
-    ----------
-    traffic : Traffic
-        Sources that send until ``window.end_s``, one rank a node, such as those of
-        `experiments.kit.open_loop`.
-    rng : numpy.random.Generator
-        For the routing's draws.
-
-    Raises
-    ------
-    NetcosimError, NetworkDeadlockError
-        See `netsim.packet.engine.simulate_packets`.
+    The sources are such as those of `experiments.kit.open_loop`.
     """
     result = simulate_packets(routing, traffic, config, rng, until_s=window.end_s)
     return count_messages(result, routing.topology, traffic, window, config)

@@ -30,10 +30,7 @@ def study_content(
 ) -> dict[str, Any]:
     """Return a config as in a file: a log under policies, all jobs in loops at some instants.
 
-    Parameters
-    ----------
-    changes : mapping of str to object, optional
-        Dotted keys that are other than here, such as ``{"machine.taper": 0.5}``.
+    ``changes`` are dotted keys that are other than here, such as ``{"machine.taper": 0.5}``.
     """
     content = {
         "machine": {"routing": ROUTINGS[network], **sections["machine"]},

@@ -23,16 +23,11 @@ _RESULTS = 8
 
 
 def read_measured(path: str | Path) -> pd.DataFrame:
-    """Read what nccl-tests printed, out of place, or a CSV file with a row a size.
+    """Read what nccl-tests printed, out of place, or a CSV file with a row a size, as `COLUMNS`.
 
     A log names its operation (or is of any), and lists its GPUs. CSV needs the columns ``bytes``,
     ``time_us`` and ``busbw_GBps``; ``run``, ``collective``, ``nodes`` and ``gpus_per_node`` are
-    read if they are there.
-
-    Returns
-    -------
-    DataFrame
-        `COLUMNS`; "" or 0 for an operation or a number of GPUs that the file does not give.
+    read if they are there; "" or 0 otherwise.
     """
     lines = read_text(path).splitlines()
     head = lines[0].split(",") if lines else []

@@ -24,24 +24,11 @@ def offered_load(
     *,
     cycle_s: float | None = None,
 ) -> LoadPoint:
-    """Measure Poisson sources of single packets on all nodes, at one load.
+    """Measure Poisson sources of single packets on all nodes, at one load of their links.
 
-    Parameters
-    ----------
-    traffic : str
-        A name of `experiments.kit.open_loop.DESTINATIONS`. "adversarial" goes to the next group of
-        the topology, "tornado" around its dimensions (one ring of all nodes where it has none).
-    load : float
-        Above 0; of a node's injection bandwidth.
-    config : PacketConfig
-        A message is one packet of it.
-    cycle_s : float, optional
-        Messages are posted at whole cycles; at any time if left out.
-
-    Raises
-    ------
-    NetcosimError, NetworkDeadlockError
-        See `experiments.kit.open_loop.open_loop` and `netsim.packet.engine.simulate_packets`.
+    Traffic is a name of `experiments.kit.open_loop.DESTINATIONS`. "adversarial" goes to the next
+    group of the topology, "tornado" around its dimensions (one ring of all nodes where it has
+    none). Messages are posted at any time, or at whole cycles.
     """
     topology = routing.topology
     rate_Bps = load * int(topology.link_bandwidth_Bps[0])

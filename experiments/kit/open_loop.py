@@ -42,17 +42,10 @@ def named_destinations(
     rng: np.random.Generator,
     params: Mapping[str, object] | None = None,
 ) -> Destinations:
-    """Return the destinations of a standard load by name.
+    """Return the destinations of a standard load by name; the generator draws the permutation.
 
-    Parameters
-    ----------
-    name : str
-        A key of `DESTINATIONS`.
-    rng : numpy.random.Generator
-        Draws the permutation.
-    params : mapping, optional
-        shift: ``distance`` (1). tornado: ``grid`` (one ring). adversarial: ``group_size``
-        (needed), ``offset`` (1).
+    Parameters of shift: ``distance`` (1). tornado: ``grid`` (one ring). adversarial: ``group_size``
+    (needed), ``offset`` (1).
     """
     need_name("destinations", name, DESTINATIONS)
     given = dict(params or {})
@@ -98,18 +91,9 @@ def open_loop(
     full. With a send overhead in the engine each message comes that much later; keep it 0 for
     latency-load curves. Every rank ends with an empty step, which the messages sent to it name.
 
-    Parameters
-    ----------
-    destinations : str or callable
-        A name of `DESTINATIONS`, or ``f(src, rng) -> dst`` on arrays of ranks.
-    rate_Bps : float or (n_ranks,) float64
-        Payload bytes a second that each rank offers; of several, some may be 0.
-    duration_s : float
-        Messages are posted in ``[0, duration_s)``.
-    process : {"poisson", "periodic"}
-        poisson: exponential gaps. periodic: equal gaps from a random phase in the first one.
-    params : mapping, optional
-        Parameters of named destinations.
+    Destinations are a name, or ``f(src, rng) -> dst`` on arrays of ranks. The rate is what each
+    rank offers; of several, some may be 0. Messages are posted in ``[0, duration_s)``: poisson:
+    with exponential gaps. periodic: equal gaps from a random phase in the first one.
     """
     check_common(n_ranks, message_bytes, 1)
     rates = np.broadcast_to(np.asarray(rate_Bps, dtype=np.float64), n_ranks)

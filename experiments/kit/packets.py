@@ -18,10 +18,7 @@ MOST_PACKETS = 256
 def packets_for(packets: PacketConfig, message_bytes: int, most: float = math.inf) -> PacketConfig:
     """Return packets so large that a message has `PACKETS_OF_MESSAGE` of them, if buffers allow.
 
-    Parameters
-    ----------
-    most : float
-        Packets of a message. Where that needs larger ones than buffers allow, buffers are wider.
+    Where ``most`` packets of a message need larger ones than buffers allow, buffers are wider.
     """
     header = packets.header_bytes
     allowed = packets.buffer_bytes // PACKETS_OF_BUFFER - header

@@ -33,15 +33,9 @@ def config_points(
 ) -> list[Point]:
     """Return a point for every combination of values, the last key's running fastest.
 
-    Parameters
-    ----------
-    changes : mapping of str to sequence
-        Dotted keys and their values, such as ``{"queue.policies": [["ta"], ["jigsaw"]]}``. A key
-        with single values joins the rows as a column of its last name; policies do anyway.
-
-    Notes
-    -----
-    A point is without the keys of the base that others read and it does not.
+    Changes are by dotted keys, such as ``{"queue.policies": [["ta"], ["jigsaw"]]}``. A key with
+    single values joins the rows as a column of its last name; policies do anyway. A point is
+    without the keys of the base that others read and it does not.
     """
     points: list[Point] = []
     for chosen in expand({key: list(values) for key, values in changes.items()}):

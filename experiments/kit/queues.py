@@ -55,16 +55,10 @@ def reading_of(policy: str) -> str:
 def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list[Point]:
     """Return points of the available logs, one for each policy and combination of changes.
 
-    Of the settings, "walltimes" is what the scheduler knows, "ta" the interpretation of TA.
-
-    Parameters
-    ----------
-    paper : str
-        Whose ``paper.toml`` has what its sweeps share: ``config``, ``policy_config``
-        and ``changes``.
-    sweep : mapping
-        Names of ``logs`` and ``policies`` (Baseline has one scenario: it is not sped up), its
-        own ``config`` and ``changes``, both by dotted keys.
+    Of the settings, "walltimes" is what the scheduler knows, "ta" the interpretation of TA. The
+    paper's ``paper.toml`` has what its sweeps share: ``config``, ``policy_config`` and ``changes``.
+    A sweep names ``logs`` and ``policies`` (Baseline has one scenario: it is not sped up), its own
+    ``config`` and ``changes``, both by dotted keys.
     """
     shared, logs = read_data(paper), read_logs(paper)
     points: list[Point] = []
@@ -89,13 +83,10 @@ def sweep_points(paper: str, sweep: Mapping[str, Any], options: Options) -> list
 
 
 def queue_figures(paper: str, analyses: Mapping[str, tuple[Any, ...]]) -> tuple[PaperFigure, ...]:
-    """Return ``[figures]`` of a paper's ``paper.toml``.
+    """Return ``[figures]`` of a paper's ``paper.toml``, each with its analysis: (judge, draw).
 
-    Parameters
-    ----------
-    analyses : mapping of str to (judge, draw)
-        By figure; without ``draw`` it has no drawing. A figure is a sweep (`sweep_points`), or has
-        several ``sweeps`` that differ from it in some keys.
+    Without ``draw`` it has no drawing. A figure is a sweep (`sweep_points`), or has several
+    ``sweeps`` that differ from it in some keys.
     """
     logs, found = read_logs(paper), []
     for name, figure in read_data(paper)["figures"].items():
@@ -116,13 +107,7 @@ def _points(paper: str, sweeps: Sequence[Mapping[str, Any]], options: Options) -
 def noted(judge: Judge, logs: Sequence[PaperLog], *first: str, left_out: bool = False) -> Analyse:
     """Return the analysis of a figure on these logs: what is found, with the notes on its logs.
 
-    Parameters
-    ----------
-    judge : callable (frames) -> (claims, tables)
-    *first : str
-        Notes that precede those of `experiments.kit.logs.log_notes`.
-    left_out : bool
-        Also print how many jobs of a log were left out.
+    Other notes come ``first``; ``left_out``: also how many jobs of a log were left out.
     """
 
     def analyse(frames: Frames, options: Options) -> Analysis:

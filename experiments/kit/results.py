@@ -29,19 +29,11 @@ def compute_points(
     retry_failed: bool = False,
     first: Callable[[dict[str, Any]], int] | None = None,
 ) -> tuple[SweepSummary, Tables] | None:
-    """Compute the points that a store does not hold, and return all their tables.
+    """Compute the points that a store does not hold; return the summary and all their tables.
 
-    Parameters
-    ----------
-    function, points, store, jobs, retry_failed, progress, executor
-        As `netcosim.runs.sweep.run_points` takes them; the store's folder is made if it is missing.
-    first : callable, optional
-        Points of a smaller key are begun first; tables keep the order of the points.
-
-    Returns
-    -------
-    (SweepSummary, tables) or None
-        None on MPI ranks other than 0.
+    It takes what `netcosim.runs.sweep.run_points` takes, makes the store's folder if it is missing,
+    and begins points of a smaller key ``first``; tables keep the order of the points. MPI ranks
+    other than 0 return None.
     """
     make_folder(store.parent)
     ordered = points if first is None else sorted(points, key=first)

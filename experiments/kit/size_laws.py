@@ -14,13 +14,7 @@ SIZE_LAWS: dict[str, str] = {
 
 
 def draw_size(law: str, smallest: int, largest: int, rng: np.random.Generator) -> int:
-    """Draw the number of nodes of a job.
-
-    Parameters
-    ----------
-    smallest, largest : int
-        At least 1; both can be drawn (of "powers" the powers of two between them).
-    """
+    """Draw the nodes of a job, both ends too; of "powers" powers of two between them."""
     if law == "powers":
         return int(2 ** rng.integers(np.ceil(np.log2(smallest)), np.floor(np.log2(largest)) + 1))
     if law == "even":

@@ -70,13 +70,7 @@ class Trial(ABC):
         model: RunTimeModel | None = None,
         progress: Progress | None = None,
     ) -> tuple[dict[str, QueueResult], float]:
-        """Return the schedules of policies, each a task, and the seconds that they took.
-
-        Parameters
-        ----------
-        model : RunTimeModel, optional
-            As logged by default.
-        """
+        """Return the schedules of policies, each a task, and seconds; as logged by default."""
 
         def compute(name: str, report_done: ReportProgress) -> Columns:
             began = time.perf_counter()
@@ -152,16 +146,10 @@ def run_study(
     shown: bool = True,
     as_json: bool = False,
 ) -> None:
-    """Compute what is not stored, write the page and files, and print the answer.
+    """Compute what is not stored, write page, files and perhaps a summary, and print the answer.
 
-    Parameters
-    ----------
-    jobs, executor
-        As for `netcosim.runs.sweep.run_points`.
-    summary : path, optional
-        One page as PDF or PNG (`netcosim.report.summary`).
-    as_json : bool
-        Whether to print the effects as JSON in place of the text.
+    ``jobs`` and ``executor`` are those of `netcosim.runs.sweep.run_points`. With ``as_json`` the
+    effects are printed as JSON.
     """
     started = time.perf_counter()
     with open_workers(executor, jobs) as workers:

@@ -32,11 +32,8 @@ def study_mix(
 ) -> list[dict[str, Any]]:
     """Return the entries of ``[[communication.mix]]``: all patterns, equally likely at every size.
 
-    Parameters
-    ----------
-    share : (float, float) or None
-        Ends of what a job's communication fraction is drawn from; None where
-        ``[communication.fraction]`` sets it for all.
+    ``share`` is what a job's communication fraction is drawn from; None where
+    ``[communication.fraction]`` sets it for all.
     """
     one_round = {"rounds": 1, "warmup_rounds": 0}
     fraction = {} if share is None else {"communication_fraction": list(share)}

@@ -51,13 +51,7 @@ def over_windows(rows: pd.DataFrame, metrics: Sequence[str], *keys: str) -> pd.D
 def table_of(
     pairs: pd.DataFrame, policies: Sequence[str], patterns: Sequence[str], seed: int
 ) -> list[list[object]]:
-    """Return speed-ups of the pairs of several windows together, as plain rows for a point.
-
-    Parameters
-    ----------
-    pairs : DataFrame
-        Table "pairs" of measured runs, with a column "window".
-    """
+    """Return speed-ups of the pairs of several windows together, as plain rows for a point."""
     several = pairs["window"].nunique() >= LEAST_WINDOWS
     found: list[SpeedupRow] = []
     for policy in policies:
@@ -74,18 +68,11 @@ def table_of(
 
 
 def with_speedups(point: Mapping[str, Any]) -> dict[str, Rows]:
-    """Return a point's queues with its speed-ups.
+    """Return a point's queues with its speed-ups, a row a policy and bound.
 
-    Parameters
-    ----------
-    point : mapping
-        ``config``, ``labels``, ``speedups`` (`table_of`) and ``bounds``: by policy, what of the
-        table's intervals counts; "none" for run times as logged.
-
-    Returns
-    -------
-    dict
-        "queues": a row a policy and bound, over the config's first policy with logged run times.
+    The point has ``config``, ``labels``, ``speedups`` (`table_of`) and ``bounds``: by policy, what
+    of the table's intervals counts; "none" for run times as logged. Rows are over the config's
+    first policy with logged run times.
     """
     config = checked_config(point["config"])
     context = run_context(config)

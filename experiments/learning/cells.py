@@ -135,10 +135,7 @@ def cell(machine: str, name: str, workload: Jobs, scale: Scale) -> Cell:
 def weeks_of(jobs: Workload, n_weeks: int, n_jobs: int, burst: int = 1) -> list[Workload]:
     """Return stretches of equally many jobs, evenly over all jobs, each from time 0.
 
-    Parameters
-    ----------
-    burst : int
-        So many jobs one after the other come with the first of them.
+    So many jobs of a burst, one after the other, come with the first of them.
     """
     every = len(jobs) // n_weeks
     if every < n_jobs:
@@ -161,17 +158,7 @@ def chosen(
     workloads: Sequence[str] = (),
     held_out: int | None = None,
 ) -> list[Cell]:
-    """Return the cells of a scale, or those of them that are requested.
-
-    Parameters
-    ----------
-    scale : str
-        A name of `SCALES`.
-    machines, workloads : sequence of str
-        Instead of the scale's.
-    held_out : int, optional
-        Weeks that are held out, instead of the scale's.
-    """
+    """Return the cells of a scale, or the requested machines, workloads and held-out weeks."""
     need_name("scale", scale, SCALES)
     for kind, names, known in (
         ("machine of the benchmark", machines, MACHINES),

@@ -35,14 +35,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Plan(ByScore):
-    """A fixed priority and a placement rule for each job, with EASY by true run times.
-
-    Parameters
-    ----------
-    priority : (n,) float64
-    rule : (n,) int64
-        Place in ``rules``.
-    """
+    """A fixed priority and the place of a rule for each job, with EASY by true run times."""
 
     name = "plan"
     description = "each job by a priority and a rule of its own; EASY around the first"
@@ -73,14 +66,7 @@ def searched(
 ) -> tuple[QueueResult, QueueResult]:
     """Return the best schedule of `BEGINS` with each rule, and the best that is found from there.
 
-    Hill climbing: a move is kept unless it is worse.
-
-    Parameters
-    ----------
-    reward : str
-        A name of `experiments.learning.play.METRICS`.
-    evaluations : int
-        Plans that are played, those of the beginning included.
+    Hill climbing: a move is kept unless it is worse. The evaluations include the beginning.
     """
     jobs, rules = benchmark.weeks[week], benchmark.rules
     nodes, run_s = np.log(jobs.n_nodes), np.log(jobs.run_time_s)

@@ -49,12 +49,7 @@ and the share of the machine's nodes that running jobs communicate with."""
 def n_weights(n_rules: int, n_patterns: int = 0) -> int:
     """Return the weights of an agent: one a job feature, more for each rule but the first.
 
-    Parameters
-    ----------
-    n_rules : int
-        0 where the machine has one policy.
-    n_patterns : int
-        Of the mix; 0: unknown.
+    There are no rules where the machine has one policy, no patterns where the mix is unknown.
     """
     return len(JOB_FEATURES) + max(n_rules - 1, 0) * (len(PLACE_FEATURES) + n_patterns)
 
@@ -103,14 +98,8 @@ class ByScore(Decider):
 class LearnedAgent(ByScore):
     """The agent; see the module's text. It observes what jobs send, where the run knows it.
 
-    Parameters
-    ----------
-    weights : (w,) float
-        See `n_weights`.
-    rules : sequence of str
-        Rules of the machine (`alloc.any_rule.AnyRule`) to choose from; none: its one policy.
-    patterns : sequence of str
-        Of the mix, in the order of the weights.
+    It chooses from the rules of the machine (`alloc.any_rule.AnyRule`), or has its one policy.
+    Patterns are those of the mix, in the order of the weights.
     """
 
     name = "learned"

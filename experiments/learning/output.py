@@ -46,21 +46,9 @@ def play_and_write(
 ) -> tuple[SweepSummary, list[str]] | None:
     """Play the points that ``out`` does not hold yet, and write what all of them show.
 
-    Parameters
-    ----------
-    out : path
-        Folder; made if it is missing.
-    jobs, executor
-        As for `netcosim.runs.sweep.run_points`; they change no result.
-    ppo : bool
-        Train MaskablePPO too.
-    form : {"png", "svg", "pdf"}
-        Of the figure.
-
-    Returns
-    -------
-    (SweepSummary, list of str) or None
-        Lines for the screen; None on MPI ranks other than 0.
+    ``jobs`` and ``executor`` are those of `netcosim.runs.sweep.run_points`; they change no result.
+    With ``ppo`` it trains MaskablePPO too. Returned are the summary and lines for the screen; None
+    on MPI ranks other than 0.
     """
     points = [point for cell in cells for point in points_of(cell, training, ppo)]
     done = compute_points(

@@ -78,13 +78,7 @@ class RandomPlayer(Decider):
 
 
 class BenchmarkCase:
-    """A cell's weeks on its machine.
-
-    Parameters
-    ----------
-    point : mapping
-        A resolved config, and under ``bench_rl`` what `experiments.learning.points` adds.
-    """
+    """A cell's weeks on its machine, from a config and what `experiments.learning.points` adds."""
 
     def __init__(self, point: Mapping[str, Any]) -> None:
         request = point["bench_rl"]
@@ -145,14 +139,9 @@ class BenchmarkCase:
         contention: str = NETWORK,
         true_times: bool = False,
     ) -> QueueResult:
-        """Simulate the schedule of a week.
+        """Simulate the schedule of a week under one rule, or under all for one who chooses.
 
-        Parameters
-        ----------
-        rule : str
-            The one policy; empty: all of the machine's rules, for one who chooses.
-        true_times : bool
-            Jobs request their isolated run times.
+        ``true_times``: jobs request their isolated run times.
         """
         queues, jobs = self.context.queues, self.weeks[week]
         return simulate_queue(

@@ -199,23 +199,11 @@ def evolve(
     pairs: int,
     sigma: float = 1.0,
 ) -> Iterator[FloatArray]:
-    """Yield the means of the generations, one after the other.
+    """Yield the means of the generations, one after the other, without the first mean.
 
-    Parameters
-    ----------
-    score : callable
-        ``score(weights, generation)``, smaller is better; its random draws should be the same
-        for all of a generation (common random numbers).
-    begin : (w,) float64
-        The first mean, which is not yielded.
-    pairs : int
-        Mirrored pairs a generation.
-    sigma : float
-        Deviation of the samples, kept through all generations.
-
-    Yields
-    ------
-    (w,) float64
+    ``score(weights, generation)`` is better if smaller; its random draws should be the same for all
+    of a generation (common random numbers), which has so many mirrored pairs. The deviation of the
+    samples is kept through all.
     """
     mean = np.array(begin, dtype=np.float64)
     weights = rank_weights(2 * pairs)

@@ -47,11 +47,6 @@ class Scores(nn.Module):
     """Scores of the jobs, of waiting and of the rules; what the value is read from.
 
     Takes the observation's tables flattened one after the other, by name: domains, jobs, machine.
-
-    Parameters
-    ----------
-    n_domains, depth, n_rules : int
-        Rows of the tables, and placement rules.
     """
 
     def __init__(self, n_domains: int, depth: int, n_rules: int) -> None:
@@ -96,12 +91,7 @@ class Scores(nn.Module):
 class PerJob(MaskableMultiInputActorCriticPolicy):
     """The actor and critic of MaskablePPO on `Scores`; its scores are the actions' as they are.
 
-    Parameters
-    ----------
-    args, keys
-        Of the base class.
-    shape : (int, int, int)
-        Domains, waiting jobs that are seen, and rules.
+    The shape is domains, waiting jobs that are seen, and rules.
     """
 
     def __init__(self, *args: Any, shape: tuple[int, int, int], **keys: Any) -> None:

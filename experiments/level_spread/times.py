@@ -72,13 +72,10 @@ def normalised(
 ) -> pd.DataFrame:
     """Return mean times over the reference policy's, by cell, kind of job and policy.
 
-    Returns
-    -------
-    DataFrame
-        Keys, kind, policy; ``mean_us`` and ``sd_us`` over the repetitions; ``ratio`` of
-        means with its 95 % bootstrap interval ``low``, ``high`` (repetitions drawn as
-        pairs, since policies share draws) and ``ratio_sd``, the deviation in units of the
-        reference's mean; ``ratio_<measure>`` by every other measure.
+    Columns: ``mean_us`` and ``sd_us`` over the repetitions; ``ratio`` of means with its 95 %
+    bootstrap interval ``low``, ``high`` (repetitions drawn as pairs, since policies share draws)
+    and ``ratio_sd``, the deviation in units of the reference's mean; ``ratio_<measure>`` by every
+    other measure.
     """
     rng, column = statistics_rng(), measure_column(options)
     rows: list[dict[str, object]] = []

@@ -11,14 +11,7 @@ from netcosim.report.figures.panels import Heights, grouped_bars
 
 
 def two_sides(axis: Axes, table: pd.DataFrame, sides: Mapping[str, str], factor: str) -> None:
-    """Draw bars of two columns by midplanes; over each pair the number of a third.
-
-    Parameters
-    ----------
-    table : DataFrame
-        A row for each value of "Midplanes".
-    sides : mapping of column to name
-    """
+    """Draw bars of two columns by midplanes; over each pair the number of a third."""
     table = table.sort_values("Midplanes")
     long = table.melt("Midplanes", list(sides), "side", "height")
     grouped_bars(axis, long, "Midplanes", "side", Heights("height"), name=sides.__getitem__)

@@ -161,13 +161,7 @@ class LevelMean:
 def level_means(samples: Mapping[str, Samples], base: str, seed: int) -> dict[str, LevelMean]:
     """Return means by level, over the units that all levels have.
 
-    Parameters
-    ----------
-    samples : mapping of level to Samples
-    base : str
-        The level that changes are relative to; the first existing one if it is missing.
-    seed : int
-        Of the bootstrap; the same draws for all levels.
+    Changes are relative to the base, or the first existing one; all levels have the same draws.
     """
     units = [np.unique(np.asarray(mine.unit)) for mine in samples.values()]
     common = units[0]

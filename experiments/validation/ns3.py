@@ -161,12 +161,8 @@ def links_of(routing: Routing, src: int, dst: int) -> list[int]:
 def on_one_channel(routing: Routing) -> Routing:
     """Return the same paths with one queue a link, as networks without virtual channels have.
 
-    Use it with buffers that never limit; where they do, the network can deadlock.
-
-    Parameters
-    ----------
-    routing : Routing
-        Its paths must depend only on a packet's router and its destination's router.
+    Use it with buffers that never limit; where they do, the network can deadlock. Paths must depend
+    only on a packet's router and its destination's router.
     """
     if routing.n_vcs == 1:
         return routing

@@ -35,16 +35,7 @@ def write_validation(
 ) -> list[Path]:
     """Write page, CSV, JSON and the figure into a folder, each whole or not at all.
 
-    Parameters
-    ----------
-    folder : path
-        Created if it is missing.
-    found : mapping
-        What each group has measured.
-    seeds : mapping
-        Command that reproduces the numbers, for the page.
-    form : {"svg", "pdf", "png"}
-        Of the figure.
+    ``found`` is what each group has measured, ``seeds`` the command that reproduces the numbers.
     """
     folder.mkdir(parents=True, exist_ok=True)
     records = [as_record(name, row) for name, m in found.items() for row in m.rows]

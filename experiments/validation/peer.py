@@ -30,15 +30,7 @@ class Peer:
     how_to_get: str
 
     def ask(self, question: Any, python: str = "") -> Any:
-        """Return the peer's answer.
-
-        Parameters
-        ----------
-        question : object
-            Sent to the script's standard input as JSON; its last line of output is the answer.
-        python : str
-            The interpreter that has the package; looked for if empty.
-        """
+        """Return the peer's answer, its last line, to a question on standard input, as JSON."""
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
         ran = subprocess.run(
             [self.interpreter(python), "-m", self.script],

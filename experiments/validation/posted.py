@@ -18,12 +18,7 @@ def posted_messages(
 ) -> Traffic:
     """Build traffic of one rank a node; message i is posted at start_s[i] and keeps its number.
 
-    Parameters
-    ----------
-    src, dst : (m,) int64
-        Nodes; the messages are sorted by source, and of one source by time.
-    message_bytes : (m,) or scalar
-    start_s : (m,) float
+    The messages are sorted by source, and of one source by time.
     """
     count = np.bincount(src, minlength=n_nodes)
     number = np.arange(len(src)) - (np.cumsum(count) - count)[src]

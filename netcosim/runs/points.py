@@ -118,19 +118,7 @@ def _with(level: object, rest: str, value: object, dotted: str) -> object:
 def point_rng(
     config: Mapping[str, object], purpose: str, leave_out: Sequence[str] = ()
 ) -> np.random.Generator:
-    """Return the generator of one purpose at one point: the same on any process, in any order.
-
-    Parameters
-    ----------
-    config : mapping
-        The point's content; its seed is part of it. Input files count as in `point_key`.
-    purpose : str
-        "workload", "placement", "task mapping", ...: each purpose has a separate stream, so
-        a policy that draws more does not shift the draws of another purpose.
-    leave_out : sequence of str
-        Dotted keys that must not matter, such as ``("queue.policies",)``: points that differ
-        in nothing else then share their draws (common random numbers).
-    """
+    """Return the generator of one purpose at one point: the same on any process, in any order."""
     return np.random.Generator(np.random.PCG64(seed_from(drawn_by(config, leave_out), purpose)))
 
 

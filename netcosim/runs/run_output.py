@@ -34,22 +34,13 @@ def run_and_report(
     executor: str = "",
     as_json: bool = False,
 ) -> Path | None:
-    """Run a config, print the table of policies, write results file and page; return the page.
-
-    MPI ranks other than 0 return None.
+    """Run a config, print the table of policies, write results file and page, and return the page.
 
     Until the results are there, the file has the tasks that are done (`netcosim.runs.tasks`), and
-    the same run goes on from there.
-
-    Parameters
-    ----------
-    jobs, executor
-        As for `netcosim.runs.sweep.run_points`.
-    resamples : int or None
-        Logs that the queues are simulated on for intervals of waits. None:
-        `netcosim.runs.queue_intervals.default_resamples`.
-    as_json : bool
-        Whether to print the effects as JSON in place of the table (docs/results.md).
+    the same run goes on from there. ``jobs`` and ``executor`` are those of
+    `netcosim.runs.sweep.run_points`; MPI ranks other than 0 return None. ``resamples`` are the logs
+    that the queues are simulated on for intervals of waits, by default `default_resamples`. With
+    ``as_json`` the effects are printed in place of the table (docs/results.md).
     """
     results, content = results_in(out), config.resolved()
     key, started = point_key(content), time.perf_counter()

@@ -122,16 +122,10 @@ class Queues:
         keep_placements: bool = True,
         progress: Count | None = None,
     ) -> QueueResult:
-        """Simulate the schedule under a policy.
+        """Simulate the schedule under a policy, by default with run times as logged.
 
-        Parameters
-        ----------
-        model : RunTimeModel, optional
-            As logged by default.
-        overrun, bandwidth_Bps : str, (n,) float64, optional
-            Instead of the config's, and of a draw of its classes.
-        keep_placements : bool
-            False if only starts and ends are needed.
+        The overrun and each job's bandwidth may replace those of the config; without
+        ``keep_placements`` only starts and ends are needed.
         """
         with self._backfill_or_decider() as who:
             given: dict[str, Any] = {"keep_placements": keep_placements, "progress": progress}

@@ -219,19 +219,11 @@ def plan_points(
     trial: bool = True,
     estimate: Callable[[Mapping[str, object]], float] | None = None,
 ) -> SweepPlan:
-    """Estimate how many points are left and how long they will take; write nothing.
+    """Estimate how many points of `run_points` are left and how long they take; write nothing.
 
-    Parameters
-    ----------
-    function, points, store
-        As for `run_points`; the store may be missing.
-    workers : int
-        Processes that will compute.
-    trial : bool
-        Whether to compute one point, in the middle of the list, where no point is stored
-        whose time could be taken (twice, the first time for compilation).
-    estimate : callable (point) -> seconds, optional
-        Estimates a point's time; no point is tried if that is above `TRIAL_S`.
+    With ``trial`` one point, in the middle of the list, is computed where none is stored whose time
+    could be taken (twice, the first time for compilation), unless ``estimate`` gives a point more
+    than `TRIAL_S`.
     """
     by_key = keyed(points)
     times: list[float] = []

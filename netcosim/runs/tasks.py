@@ -77,15 +77,8 @@ def count_tasks(results: Path, key: str) -> int:
 class StoredTasks:
     """A `cosim.measuring.tasks.TaskRunner` that stores results, and computes what is not stored.
 
-    Parameters
-    ----------
-    run : str
-        From `run_key`.
-    plugins : sequence of mapping
-        Of the config: loaded where tasks are computed.
-    resumed : callable ()
-        Called when tasks of a run before have been read, which do not count in the estimate of the
-        time that others take.
+    Plug-ins of the config are loaded where tasks are computed. ``resumed`` is called when tasks of
+    a run before have been read, which do not count in the estimate of the time that others take.
     """
 
     def __init__(

@@ -26,20 +26,9 @@ def bundle_stretches(
     """Return how much longer the communication of each job takes than in isolation.
 
     A job at rate ``x`` (0 < x <= 1, 1 = as in isolation) takes ``x * load[l]`` of each of its
-    links. Rates are max-min fair over the jobs under the link capacities and the cap of
-    1; the stretch is ``1 / x``. Jobs that share no over-subscribed link have exactly 1.0.
-
-    Parameters
-    ----------
-    capacity_Bps : (n_links,) float
-        ``topology.link_bandwidth_Bps``.
-    jobs : sequence of (links, load_Bps)
-        Of each job its links, none twice, and the bytes per second on each while the job
-        communicates in isolation: bytes on the link over the isolated time. Zeros are dropped.
-
-    Returns
-    -------
-    (n_jobs,) float64
+    links. Rates are max-min fair over the jobs under the link capacities and the cap of 1; the
+    stretch is ``1 / x``. Jobs that share no over-subscribed link have exactly 1.0. Each job has its
+    links, none twice, and the bytes per second on each while it communicates in isolation.
     """
     capacity = checked_capacity(capacity_Bps)
     entries = [_checked(job, *entry, capacity) for job, entry in enumerate(jobs)]

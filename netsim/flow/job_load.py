@@ -36,16 +36,8 @@ def job_link_load(
 ) -> JobLoad:
     """Return the bytes on every link of a pattern's messages.
 
-    Parameters
-    ----------
-    src_ranks, dst_ranks : (m,) int
-    message_bytes : (m,) or scalar
-    rank_node : (n_ranks,) int
-        Node of each rank. Messages between ranks of one node use no link.
-    seed : int
-        See `flow_paths`.
-    rail : (m,) int, optional
-        The rail of each message; by default each is spread over all.
+    Messages between ranks of one node use no link. Each is on its rail, or by default spread over
+    all. For the seed see `flow_paths`.
     """
     src, dst = np.asarray(src_ranks), np.asarray(dst_ranks)
     nodes = np.asarray(rank_node)

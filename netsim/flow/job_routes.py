@@ -158,27 +158,10 @@ class JobRoutes:
         seed: int = 0,
         background_s: FloatArray | None = None,
     ) -> tuple[NDArray[np.int32], FloatArray, FlowPaths]:
-        """Return the load of pairs of nodes, and the paths of some of them.
+        """Return the load of pairs of nodes, and the paths of the wanted ones of them.
 
-        Parameters
-        ----------
-        src_nodes, dst_nodes : (m,) int64
-        message_bytes : (m,) float64
-        wanted : (k,) int64
-            The pairs whose paths are returned.
-        seed : int
-            Of routings that draw.
-        background_s : (n_links,) float64, optional
-            As in `flow_paths`.
-
-        Returns
-        -------
-        links : (k,) int32
-            Router-to-router links that carry anything, ascending.
-        link_bytes : (k,) float64
-            On them, of all pairs.
-        paths : FlowPaths
-            Of ``wanted``, router-to-router links only.
+        The load is on links between routers, ascending, in bytes of all pairs. The seed is of
+        routings that draw; ``background_s`` is as in `flow_paths`.
         """
         topology = self.routing.topology
         src, dst = (np.require(x, np.int64, ["C", "W"]) for x in (src_nodes, dst_nodes))

@@ -62,27 +62,13 @@ def max_min_rates(
     flow_weight: ArrayLike | None = None,
     flow_priority: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Compute max-min fair rates by progressive filling.
+    """Compute max-min fair rates by progressive filling, in bytes per second.
 
-    Parameters
-    ----------
-    ptr, links, weights
-        The fields of a `FlowPaths`. A link carries ``weight`` times the rate of the flow.
-    capacity_Bps : (n_links,) float
-        Bytes per second of each link.
-    flow_weight : (n_flows,) or scalar, optional
-        Above 0: flows that one link stops get rates in this proportion; by default all alike.
-        1 / path latency is how TCP shares, and SimGrid.
-    flow_priority : (n_flows,) or scalar, optional
-        At least 0: flows share what those of higher priorities leave of their links.
+    A link carries ``weight`` times the rate of the flow. Flows that one link stops get rates in
+    proportion to ``flow_weight``, by default all alike; 1 / path latency is how TCP shares, and
+    SimGrid. Flows share what those of higher ``flow_priority`` leave of their links. The rate is
+    inf for a flow without links, 0 where higher priorities leave nothing.
 
-    Returns
-    -------
-    (n_flows,) float64
-        Bytes per second; inf for a flow without links, 0 where higher priorities leave nothing.
-
-    Notes
-    -----
     O(entries + stops log links). Bertsekas and Gallager, Data Networks (1992), section 6.5.2.
     """
     capacity = checked_capacity(capacity_Bps)
@@ -249,30 +235,13 @@ def flow_finish_times(
     flow_weight: ArrayLike | None = None,
     flow_priority: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Return the finish time of each flow under max-min fair rates.
+    """Return the finish time of each flow under max-min fair rates, in seconds.
 
-    Parameters
-    ----------
-    message_bytes : (n_flows,) or scalar
-        At least 0.
-    capacity_Bps : (n_links,) float
-        Bytes per second of each link.
-    start_s : (n_flows,) or scalar
-        When each flow begins.
-    flow_weight : (n_flows,) or scalar, optional
-        As `max_min_rates` takes it. 1 / path latency here and the path latency as ``start_s``
-        give the finish times of SimGrid's model CM02.
-    flow_priority : (n_flows,) or scalar, optional
-        As `max_min_rates` takes it; with several priorities all rates are solved at each event.
+    No latency: add the path's own. A flow without links or bytes finishes as it starts. Weights and
+    priorities are those of `max_min_rates`. With a weight of 1 / path latency and the path latency
+    as ``start_s`` it gives the finish times of SimGrid's model CM02. With several priorities all
+    rates are solved at each event.
 
-    Returns
-    -------
-    (n_flows,) float64
-        Seconds. No latency: add the path's own. A flow without links or bytes finishes as
-        it starts.
-
-    Notes
-    -----
     Rates are brought up to date at each start and finish, only those that the event reaches
     (`kernels_levels`); equivalent flows are one (`kernels_symmetry`). Finishes within a relative
     1e-12 of the time since the first start are one event. It is SimGrid's fluid limit at zero

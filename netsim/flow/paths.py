@@ -145,27 +145,15 @@ def flow_paths(
 ) -> FlowPaths:
     """Return the paths of flows under a routing, by walking its own kernel.
 
-    A static routing gives one path a flow. Under a routing with draws or loads a flow is cut into
-    equal pieces: see "Paths" in docs/flow-model.md.
+    A static routing gives one path a flow. Under a routing with draws or loads, which sees the
+    bytes, a flow is cut into equal pieces: see "Paths" in docs/flow-model.md. These are by default
+    8, on a fat-tree the up ports of a leaf (w2 * w3 pieces use each path once); under "ecmp" there
+    is a piece a queue pair, with the path of its packets for the same seed.
 
-    Parameters
-    ----------
-    src_nodes, dst_nodes : (n_flows,) int
-    message_bytes : (n_flows,) or scalar
-        For the loads that the pieces see; of no matter to a static routing.
-    pieces : int, optional
-        By default 8, on a fat-tree the up ports of a leaf (w2 * w3 pieces use each path once).
-        A static routing ignores it; under "ecmp" there is a piece a queue pair, with the path of
-        its packets for the same seed.
-    seed : int
-        Of the routing's draws.
-    background_s : (n_links,) float, optional
-        How long others keep each link busy while the flows send, for routings that look at loads,
-        except on fat-trees; "pinned" flows avoid them.
-    rail : (n_flows,) or scalar int, optional
-        Of each flow, where nodes have several ports; by default a flow is spread evenly over all.
-    view : WalkView, optional
-        Of `walk_view` for this routing, cached between calls with few flows on a large network.
+    ``background_s`` is how long others keep each link busy while the flows send, for routings that
+    look at loads, except on fat-trees; "pinned" flows avoid them. A flow is on its rail, or spread
+    evenly over all. A view of `walk_view` may be cached between calls with few flows on a large
+    network.
     """
     topology, several = routing.topology, not is_single_path(routing)
     src, dst = _checked_nodes(topology, src_nodes, dst_nodes)

@@ -14,15 +14,11 @@ Channel = tuple[int, int]
 
 
 def waiting_cycle(waits: Mapping[Channel, Collection[Channel]]) -> list[Channel]:
-    """Return a ring of channels, from the smallest on, in which each waits for the next and the
-    last for the first; empty if there is none.
+    """Return a ring of channels, the smallest first, in which each waits for the next; else none.
 
-    Parameters
-    ----------
-    waits : mapping of (link, vc) to (link, vc)s
-        The first packet that waits for ``(l, v)`` wants space in the buffer behind it. That
-        buffer is filled by packets that wait at the next router for the channels
-        ``(l2, v2)``: so ``(l, v)`` waits for each such ``(l2, v2)``.
+    The first packet that waits for ``(l, v)`` wants space in the buffer behind it. That buffer is
+    filled by packets that wait at the next router for the channels ``(l2, v2)``: so ``(l, v)``
+    waits for each such ``(l2, v2)``.
     """
     # What waits for nothing that waits itself can move: take it away until only rings and
     # what leads into them are left. Then any walk along the waits must come back.

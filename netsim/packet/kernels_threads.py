@@ -110,22 +110,12 @@ def open_window(border, end):
 def run_windows(border, x, in_parts, a, rt, states, stop, lookahead, until, n_windows):
     """Run a domain for ``n_windows`` windows, side by side with all others.
 
-    All come back for the same reason: nothing is left (DONE) before ``until`` (ENDED), a pool or
-    an outbox of one of them is full (GROW), the windows are over (PAUSE), or another gave up.
-
-    Parameters
-    ----------
-    border : Border
-    x : Crossbar or None
-        None where routers are output-queued.
-    in_parts, a, rt
-        As for `kernels_engine.run`, of this domain.
-    states : (2 * n * STATE_WORDS,) int64
-        State of every domain at the end of a window, double-buffered. No domain continues before
-        all have written their state, so none is more than one window ahead.
-    stop : (1,) int64
-        Not 0 when a thread has given up.
-    lookahead, until, n_windows : int64
+    All come back for the same reason: nothing is left (DONE) before ``until`` (ENDED), a pool or an
+    outbox of one of them is full (GROW), the windows are over (PAUSE), or another gave up: then
+    ``stop`` is not 0. ``x`` is None where routers are output-queued; see `kernels_engine.run` for
+    what it gets of this domain. ``states`` are those of every domain at the end of a window,
+    double-buffered. No domain continues before all have written their state, so none is more than
+    one window ahead.
     """
     # Invariant: mail of a window arrives after its end, since packets and credits are in flight
     # between domains for at least the lookahead. So a domain needs nothing that the others do in

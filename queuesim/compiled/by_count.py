@@ -201,12 +201,8 @@ def _empty_room(setup: QueueSetup, index: NDArray[np.int64], state: Any) -> Room
 class Written:
     """What the kernel wrote, portion by portion: nodes and links of jobs as they started.
 
-    Attributes
-    ----------
-    starts : list of int
-        How many jobs had started at the end of each portion.
-    shares_s : list of float
-        The time that a portion took for each start in it.
+    ``starts`` has the jobs that had started at the end of each portion, ``shares_s`` the time that
+    it took for each start in it.
     """
 
     def __init__(self, columns: _Columns) -> None:

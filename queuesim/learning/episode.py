@@ -156,17 +156,11 @@ class Domains:
 
 
 class View:
-    """Observations at decisions, as arrays; created once for the jobs of a run.
+    """Observations at decisions, of so many waiting jobs, as arrays; created once for a run's jobs.
 
     A decider (`queuesim.decide.Decider`) that creates one in `begin` observes with `observe` what
-    an environment of the same config shows.
-
-    Parameters
-    ----------
-    workload : Workload
-        Its ``details`` have the patterns and communication fractions of the jobs.
-    depth : int
-        Waiting jobs that are seen.
+    an environment of the same config shows. The ``details`` of the workload have the patterns and
+    communication fractions of the jobs.
     """
 
     def __init__(self, domains: Domains, workload: Workload, depth: int) -> None:
@@ -206,14 +200,8 @@ class View:
     ) -> dict[str, FloatArray]:
         """Return a decision as arrays of `JOB_COLUMNS`, `DOMAIN_COLUMNS` and `MACHINE_COLUMNS`.
 
-        Rows behind the visible jobs are zeros.
-
-        Parameters
-        ----------
-        waiting : list of int, optional
-            The visible jobs, if they are known.
-        busy : (domains,) int64, optional
-            Busy nodes of each domain, if they are known.
+        Rows behind the visible jobs are zeros. These, and the busy nodes of each domain, may be
+        known.
         """
         if busy is None:
             busy = np.zeros(self.domains.n, dtype=np.int64)
@@ -257,14 +245,10 @@ def _links_by_domain(
 
 
 class Episode:
-    """A run that stops at each decision.
+    """A run that stops at each decision; it keeps placements.
 
-    Parameters
-    ----------
-    run : Run
-        Before its first arrival; it keeps placements.
-    decider : Decider, optional
-        Selects the job that the agent decides on. By default the agent may select any visible job.
+    A decider may select the job that the agent decides on. By default the agent may select any
+    visible job.
     """
 
     def __init__(

@@ -23,16 +23,11 @@ WELL = "completed"
 
 
 class DependencyRule:
-    """Unfinished dependencies of the jobs of a workload, by index.
+    """Unfinished dependencies of the jobs of a workload, by index; ``n_jobs`` wait for others.
 
-    Attributes
-    ----------
-    n_jobs : int
-        Jobs that wait for others.
-    n_outside : int
-        Dependencies on jobs that are not in the workload; they count as satisfied.
-    think_s : (n,) float64
-        From the instant at which all that a job waits for has happened to its submission.
+    The ``n_outside`` dependencies on jobs that are not in the workload count as satisfied.
+    ``think_s`` is from the instant at which all that a job waits for has happened to its
+    submission.
     """
 
     def __init__(self, workload: Workload) -> None:

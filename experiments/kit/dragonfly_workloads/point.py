@@ -41,25 +41,19 @@ class WholeNanoseconds(Communication):
 def run_workload(config: Mapping[str, Any]) -> dict[str, Rows]:
     """Place the jobs under each policy, let all communicate at once, and time them.
 
-    Parameters
-    ----------
-    config : mapping
-        ``machine`` (`netcosim.config.machine.MachineSection` in plain types), ``jobs``
-        (`dragonfly_workloads.workloads.JobType.config`), ``policies``, ``order`` ("smallest" or
-        "largest": which jobs are placed first, VI-E), ``ranks_per_node``, ``mapping`` of tasks;
-        ``draws``: all random numbers come from it, so points that differ in other things share
-        placement draws, task mapping and routing seed; ``labels``: columns that are put into
-        every row; ``link_statistics``: whether "links" is wanted.
+    The config has ``machine`` (`netcosim.config.machine.MachineSection` in plain types), ``jobs``
+    (`dragonfly_workloads.workloads.JobType.config`), ``policies``, ``order`` ("smallest" or
+    "largest": which jobs are placed first, VI-E), ``ranks_per_node``, ``mapping`` of tasks;
+    ``draws``: all random numbers come from it, so points that differ in other things share
+    placement draws, task mapping and routing seed; ``labels``: columns that are put into every row;
+    ``link_statistics``: whether "links" is wanted.
 
-    Returns
-    -------
-    dict
-        "times": a row for each policy and kind of job, with the labels: mean over the jobs
-        of the last rank's end (``time_us``), the longest (``longest_us``), the mean of rank 0's
-        (a broadcast's last rank's) end (``rank0_us``), and of the latter cut to whole
-        microseconds (``rank0_cut_us``), as the authors' simulator printed it; of all links between
-        routers the stall time ``stall_us``. "links", if requested: a row for each policy and
-        kind of link, with a list over links of packets, stalls and stall time.
+    "times" has a row for each policy and kind of job, with the labels: mean over the jobs of the
+    last rank's end (``time_us``), the longest (``longest_us``), the mean of rank 0's (a broadcast's
+    last rank's) end (``rank0_us``), and of the latter cut to whole microseconds (``rank0_cut_us``),
+    as the authors' simulator printed it; of all links between routers the stall time ``stall_us``.
+    "links", if requested, has a row for each policy and kind of link, with a list over links of
+    packets, stalls and stall time.
     """
     machine = built(config["machine"])
     largest_first = config["order"] == "largest"

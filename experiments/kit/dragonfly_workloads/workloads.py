@@ -47,12 +47,7 @@ class JobType:
 def filling(machine_nodes: int, pattern: str, sizes: Mapping[int, int]) -> list[JobType]:
     """Return jobs that fill a machine to 90 %, rounded down, the same number of each size.
 
-    V-C: 59 jobs of 16 nodes on 1056 nodes.
-
-    Parameters
-    ----------
-    sizes : mapping of int to int
-        Nodes of a job, small before large, to KB of its messages.
+    V-C: 59 jobs of 16 nodes on 1056 nodes. Sizes map nodes, small before large, to KB of messages.
     """
     n_jobs = machine_nodes * UTILISATION_PERCENT // (100 * sum(sizes))
     return [JobType(n_jobs, nodes, pattern, size_kb * KB) for nodes, size_kb in sizes.items()]

@@ -44,13 +44,9 @@ FloatArray = NDArray[np.float64]
 def run_point(config: Mapping[str, Any]) -> dict[str, Rows]:
     """Time an iteration of every job of the workload, in packets and in flows.
 
-    Returns
-    -------
-    dict
-        "jobs": a row a job: ``time_s`` of an iteration by the judge (nan for bundles),
-        the ``iterations`` that were timed, ``bound_s`` and ``stretch`` of whole jobs.
-        "runs": a row: jobs, allocated nodes, links of TA's placements that two could share
-        (none), packet hops.
+    "jobs" has a row a job: ``time_s`` of an iteration by the judge (nan for bundles), the
+    ``iterations`` that were timed, ``bound_s`` and ``stretch`` of whole jobs. "runs" has a row:
+    jobs, allocated nodes, links of TA's placements that two could share (none), packet hops.
     """
     case, name = Case(**config["case"]), config["placement"]
     topology = machine(case.radix, case.pods)

@@ -14,10 +14,7 @@ SAME_JOB = ("case", "workload", "job", *SETTINGS)
 def against_ta(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return jobs in other placements than TA's, with their speed-ups under TA.
 
-    Returns
-    -------
-    DataFrame
-        ``speedup`` by the judge; ``flow_speedup`` of whole jobs' flows, communication alone.
+    ``speedup`` is by the judge; ``flow_speedup`` of whole jobs' flows, communication alone.
     """
     runs = jobs[~(jobs["alone"] & (jobs["placement"] == "ta"))]
     runs = runs.assign(policy=runs["placement"], flow_s=runs["bound_s"] * runs["stretch"])

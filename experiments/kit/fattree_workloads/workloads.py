@@ -48,13 +48,7 @@ machine = lru_cache(maxsize=2)(fat_tree)
 def draw_workload(
     topology: Topology, case: Case, rng: np.random.Generator
 ) -> tuple[list[Job], list[Placement]]:
-    """Pack jobs on the machine by TA until `PATIENCE` draws in a row find no place.
-
-    Returns
-    -------
-    list of Job, list of Placement
-        In the order of the draw, with TA's placements.
-    """
+    """Pack jobs by TA until `PATIENCE` draws in a row find no place; return them placed."""
     policy = make_policy(topology, "ta", rng)
     jobs: list[Job] = []
     placements: list[Placement] = []
@@ -115,18 +109,9 @@ def allocate_after(
 ) -> list[Placement]:
     """Place jobs one by one; while there is no room, earlier jobs leave in random order.
 
-    Parameters
-    ----------
-    before : sequence of int
-        Nodes of the earlier jobs, in the order in which they came; they leave room for each other
-        in the same way. Those that need not leave stay.
-    sizes : sequence of int
-        Nodes of the requested jobs; each fits with all the others of them on the empty machine.
-
-    Returns
-    -------
-    list of Placement
-        Of the requested jobs.
+    Earlier jobs came in their order, and leave room for each other in the same way. Those that need
+    not leave stay. Each of the requested jobs fits with all the others of them on the empty
+    machine.
     """
     running: list[Placement] = []
     found: list[Placement] = []

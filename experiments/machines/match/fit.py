@@ -67,15 +67,7 @@ class Fitted:
 
 
 def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[Fitted]]:
-    """Fit the parameters that rows of one pair determine.
-
-    Returns
-    -------
-    machine : MatchMachine
-        With the fitted values.
-    fitted : list of Fitted
-        Without parameters that no row determines; empty if there is none.
-    """
+    """Fit the parameters that rows of one pair determine; return machine and what was fitted."""
     chosen: list[tuple[FitParameter, tuple[str, ...], list[Row]]] = []
     of_pairs = {test for parameter in PARAMETERS for test in parameter.tests}
     pairs = any(plain(row.test) in of_pairs for row in rows)
@@ -256,11 +248,8 @@ def explaining(
 ) -> tuple[Fitted, float, float] | None:
     """Return the parameter whose fitted value alone brings the rows nearest to what was measured.
 
-    Returns
-    -------
-    fitted : Fitted
-    before, after : float
-        Median of the factors by which simulated and measured time differ.
+    With it are the medians, before and after, of the factors by which simulated and measured
+    differ.
     """
     compared = [one for one in matched if one.ratio == one.ratio]
     _, fitted = fit(machine, [one.row for one in compared])

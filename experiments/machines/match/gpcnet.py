@@ -92,10 +92,7 @@ def _values(
 ) -> NDArray[np.float64]:
     """Return the number of each rank in each exchange: s, or bytes/s.
 
-    Parameters
-    ----------
-    of_load_test : bool
-        Whether other nodes congest, if ``congested``, or would.
+    ``of_load_test``: other nodes congest, if ``congested``, or would.
     """
     nodes, groups = _nodes_of(machine, n_nodes, of_load_test)
     if not congested:
@@ -152,10 +149,7 @@ def _nodes_of(
 def exchange_s(program: Program, post_ps: NDArray[np.int64], exchanges: int) -> NDArray[np.float64]:
     """Return the time of each exchange of each rank but the last: from first send to first send.
 
-    Parameters
-    ----------
-    post_ps : (n,) int64
-        Of the program's messages, which are the first.
+    The program's messages are the first of the posted ones.
     """
     own = np.flatnonzero(~program.nic_ends()[0])
     rank = program.send_src()[own]

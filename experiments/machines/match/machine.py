@@ -89,15 +89,7 @@ class MatchMachine:
     def packets(
         self, reduced: float = 0.0, staged: float = 0.0, *, exchange: bool = False
     ) -> PacketConfig:
-        """Return its packet model.
-
-        Parameters
-        ----------
-        reduced, staged : float
-            Shares of the received bytes that a reduction adds up, and that wait to be staged.
-        exchange : bool
-            Whether pairs of ranks send large messages to each other at the same time.
-        """
+        """Return its packet model, if a reduction adds up this share of the received bytes."""
         packets, costs = PacketConfig(**self.content["machine"]["packet"]), self.content["match"]
         if exchange and costs["exchange_efficiency"] < 1:
             duplex = packets.nic_duplex_efficiency or packets.nic_efficiency

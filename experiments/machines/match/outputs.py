@@ -40,13 +40,8 @@ def read_output(
 ) -> list[Row]:
     """Read one file, whose format is recognised by its text.
 
-    Parameters
-    ----------
-    nodes, ranks : int
-        Of outputs that do not print them (most of OSU's); 0: not known. An output may have lines
-        ``# nodes: 16`` and ``# ranks: 64`` instead.
-    where : mapping, optional
-        See `experiments.machines.match.rows.read_table`.
+    Nodes and ranks are of outputs that do not print them (most of OSU's); 0: not known. An output
+    may have lines ``# nodes: 16`` and ``# ranks: 64`` instead. For ``where`` see `read_table`.
     """
     path = Path(path)
     lines = read_text(path).splitlines()

@@ -76,11 +76,7 @@ def read_table(path: Path, lines: Sequence[str], where: Mapping[str, str]) -> li
     The columns are those of `Row` or of public collections: ``collective`` or ``benchmark`` for the
     test, ``Size`` or ``elements_int32`` for the bytes, ``tasks_per_node``, ``median_us``,
     ``mean_us``, ``Latency(us)``, ``MB/s``. Without a test, the file's name has it (osu_bw, ...).
-
-    Parameters
-    ----------
-    where : mapping
-        Text that columns must have: the other rows are left out.
+    Rows whose columns lack the text of ``where`` are left out.
     """
     cells = csv_cells(path, lines)
     _, head = next(cells)

@@ -65,13 +65,7 @@ class Matched:
 
 
 def match(row: Row, machine: MatchMachine, algorithms: Mapping[str, str] | None = None) -> Matched:
-    """Simulate the test of a row.
-
-    Parameters
-    ----------
-    algorithms : mapping, optional
-        Algorithm of an operation, where the row names none.
-    """
+    """Simulate the test of a row, by the algorithm that it or else ``algorithms`` names."""
     algorithm = row.algorithm
     try:
         algorithm, value = _simulated(row, machine, algorithms or {})
@@ -104,15 +98,7 @@ def _send(
     packets: PacketConfig | None = None,
     **groups: Any,
 ) -> PacketResult:
-    """Send programs of ranks on nodes, whose steps also wait for their own sends.
-
-    Parameters
-    ----------
-    packets : PacketConfig, optional
-        By default the machine's.
-    groups : Any
-        Of `combine`.
-    """
+    """Send programs of ranks on nodes, whose steps also wait for their own sends."""
     programs, nodes = [waiting_for_sends(p) for p, _ in parts], [n for _, n in parts]
     n_messages = sum(p.n_messages for p in programs)
     if n_messages > MOST_MESSAGES * len(parts):

@@ -192,10 +192,7 @@ class Dcqcn:
     ) -> None:
         """Record that a packet has joined the FIFO of a router's link, where so much waits.
 
-        Parameters
-        ----------
-        link : (int, int)
-            Its number, and the packets that it has sent.
+        The link is its number, and the packets that it has sent.
         """
         least_ps, most_ps = bytes_ps(self.least_bytes), bytes_ps(4 * self.least_bytes)
         if wait_ps <= least_ps:

@@ -32,18 +32,7 @@ def reference_rates(
 ) -> NDArray[np.float64]:
     """Return max-min fair rates: all rise by weight until a link is full, whose flows then stop.
 
-    Parameters
-    ----------
-    carried : (n_links, n_flows) float64
-        Result of `dense`.
-    capacity_Bps : (n_links,) float64
-    flow_weight : (n_flows,) or scalar
-        Above 0.
-
-    Returns
-    -------
-    (n_flows,) float64
-        Bytes per second; inf for a flow without links.
+    ``carried`` is that of `dense`. The rate is in bytes per second; inf for a flow without links.
     """
     weight = np.broadcast_to(np.asarray(flow_weight, dtype=np.float64), carried.shape[1])
     rate = np.zeros(carried.shape[1])

@@ -40,12 +40,8 @@ class Part:
 class Messages:
     """Sends messages between nodes as parts, and reports when one has arrived.
 
-    Parameters
-    ----------
-    send : callable
-        Puts a part into its port's queue.
-    arrive : callable
-        Called with a message all of whose parts have arrived.
+    ``send`` puts a part into its port's queue; ``arrive`` gets a message all of whose parts have
+    come.
     """
 
     def __init__(

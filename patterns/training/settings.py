@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Le
 
@@ -116,7 +116,9 @@ class TrainingSettings:
                 f"pattern training: {n_ranks} ranks; {product} needs "
                 f"{'' if self.dp else 'a multiple of '}{need}"
             )
-        same = {one.name: getattr(self, one.name, one.default) for one in fields(Layout)}
+        same: dict[str, Any] = {
+            one.name: getattr(self, one.name, one.default) for one in fields(Layout)
+        }
         found = Layout(**{**same, "dp": dp})
         found.check(self.transformer)
         return found

@@ -299,18 +299,18 @@ def test_one_gpu_computes_one_node_at_a_time_the_smallest_number_first(tmp_path:
     assert schedule.seconds == pytest.approx(8e-3)
 
 
-def pipeline(folder: Path, n_bytes: int = 2_000_000) -> str:
+def pipeline(folder: Path) -> str:
     """Two stages of two micro-batches: forward 1 ms, backward 2 ms, messages of 2 MB."""
-    first = [node(1, 4, us=1000), node(2, 5, 1, comm_dst=1, comm_size=n_bytes, comm_tag=1)]
-    first += [node(3, 4, 1, us=1000), node(4, 5, 3, comm_dst=1, comm_size=n_bytes, comm_tag=2)]
-    first += [node(5, 6, comm_src=1, comm_size=n_bytes, comm_tag=1), node(6, 4, 5, 3, us=2000)]
-    first += [node(7, 6, comm_src=1, comm_size=n_bytes, comm_tag=2), node(8, 4, 7, 6, us=2000)]
+    first = [node(1, 4, us=1000), node(2, 5, 1, comm_dst=1, comm_size=2_000_000, comm_tag=1)]
+    first += [node(3, 4, 1, us=1000), node(4, 5, 3, comm_dst=1, comm_size=2_000_000, comm_tag=2)]
+    first += [node(5, 6, comm_src=1, comm_size=2_000_000, comm_tag=1), node(6, 4, 5, 3, us=2000)]
+    first += [node(7, 6, comm_src=1, comm_size=2_000_000, comm_tag=2), node(8, 4, 7, 6, us=2000)]
     last: list[bytes] = []
     for k in range(2):
         at = 10 * k
-        last += [node(at + 1, 6, comm_src=0, comm_size=n_bytes, comm_tag=k + 1)]
+        last += [node(at + 1, 6, comm_src=0, comm_size=2_000_000, comm_tag=k + 1)]
         last += [node(at + 2, 4, at + 1, us=1000), node(at + 3, 4, at + 2, us=2000)]
-        last += [node(at + 4, 5, at + 3, comm_dst=0, comm_size=n_bytes, comm_tag=k + 1)]
+        last += [node(at + 4, 5, at + 3, comm_dst=0, comm_size=2_000_000, comm_tag=k + 1)]
     return write(folder, chakra(*first), chakra(*last))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,15 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
             target.write("<svg></svg>")
 
     monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium; tests that look at a page skip without it."""
+    from browser import chromium
+
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -274,7 +274,7 @@ class Given(RunTimeModel):
         ]
     ),
 )
-@pytest.mark.parametrize("seed", first_only([1, 2, 3]))
+@pytest.mark.parametrize("seed", first_only([1, 2]))
 def test_equals_the_plain_model(make, routing: str, seed: int) -> None:
     """Seeds at which the model has one solution at every moment, as far as can be seen."""
     rng = np.random.default_rng(seed)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
-import struct
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,7 @@ from netcosim.export import perfetto
 from netcosim.export.archive_tables import TABLES, archive_frames, link_groups
 from netcosim.export.evalys import procset
 from netcosim.export.files import export_tables
-from netcosim.export.perfetto import (
-    FILE,
-    double,
-    lanes,
-    message,
-    slices_of,
-    text,
-    uint,
-    write_trace,
-)
+from netcosim.export.perfetto import FILE, lanes, slices_of, trace_events
 from netcosim.report.figures.drawing import safe_name, safe_names
 from netcosim.runs.cosim import cosim_point
 from netcosim.runs.outcome import Outcome, PointResult, encode_tables
@@ -237,50 +227,6 @@ def test_procsets_are_ascending_and_joined() -> None:
 # Perfetto
 
 
-def fields_of(data: bytes) -> Iterator[tuple[int, int | float | bytes]]:
-    """(number, value) of every field of a message on the wire."""
-    stream = io.BytesIO(data)
-
-    def varint() -> int:
-        value = shift = 0
-        while True:
-            byte = stream.read(1)[0]
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while stream.tell() < len(data):
-        number, kind = divmod(varint(), 8)
-        if kind == 0:
-            yield number, varint()
-        elif kind == 1:
-            yield number, struct.unpack("<d", stream.read(8))[0]
-        else:
-            assert kind == 2
-            yield number, stream.read(varint())
-
-
-def message_of(data: object) -> dict[int, Any]:
-    assert isinstance(data, bytes)
-    return dict(fields_of(data))
-
-
-def trace_bytes(run: ArchivedRun) -> bytes:
-    out = io.BytesIO()
-    write_trace(run, out)
-    return out.getvalue()
-
-
-def test_the_wire_format_is_protobufs() -> None:
-    """The examples of its specification."""
-    assert uint(1, 150).hex() == "089601"
-    assert text(2, "testing").hex() == "120774657374696e67"
-    assert message(3, uint(1, 150)).hex() == "1a03089601"
-    assert double(1, 1.0).hex() == "09000000000000f03f"
-    assert uint(1, -2).hex() == "08feffffffffffffffff01"
-
-
 @pytest.mark.parametrize("fine", ["node", "group", "machine"])
 def test_jobs_are_slices_that_nest(
     run: ArchivedRun, monkeypatch: pytest.MonkeyPatch, fine: str
@@ -289,52 +235,38 @@ def test_jobs_are_slices_that_nest(
     most = sum(len(slices_of(run, s, fine).job) for s in run.schedules.values())
     monkeypatch.setattr(perfetto, "MOST_SLICES", most)
     assert perfetto.grain(run) == fine
-    packets = [message_of(packet) for _, packet in fields_of(trace_bytes(run))]
-    tracks = {t[1]: t for t in (message_of(p[60]) for p in packets if 60 in p)}
-    assert all(t[5] in tracks for t in tracks.values() if 5 in t)
-    processes = {uuid: message_of(t[3])[6].decode() for uuid, t in tracks.items() if 3 in t}
+    events = [*trace_events(run)]
+    processes = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     assert list(processes.values()) == list(run.schedules)
-    opened: dict[int, tuple[str, int]] = {}
-    last: dict[int, int] = {}
-    found: dict[str, dict[str, set[tuple[int, int]]]] = {name: {} for name in run.schedules}
-    count = 0
-    for packet in packets:
-        if 11 not in packet:
-            continue
-        event = message_of(packet[11])
-        uuid, when = event[11], packet[8]
-        assert when >= last.get(uuid, 0)
-        last[uuid] = when
-        if event[9] == 1:
-            assert uuid not in opened
-            opened[uuid] = (event[23].decode(), when)
-        elif event[9] == 2:
-            name, begun = opened.pop(uuid)
-            policy = processes[tracks[tracks[uuid][5]][5]]
-            found[policy].setdefault(name, set()).add((begun, when))
-            count += 1
-    assert not opened
+    named = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
+    last: dict[tuple[int, int], float] = {}
+    found: dict[str, dict[str, set[tuple[float, float]]]] = {name: {} for name in run.schedules}
+    slices = [e for e in events if e["ph"] == "X"]
+    for event in slices:
+        track, begun, end = (event["pid"], event["tid"]), event["ts"], event["ts"] + event["dur"]
+        assert track in named
+        assert begun >= last.get(track, 0) - 1e-3
+        last[track] = end
+        times = found[processes[event["pid"]]].setdefault(event["name"], set())
+        times.add((round(begun, 2), round(end, 2)))
     for policy, schedule in run.schedules.items():
         for job, number in enumerate(run.jobs.job_id.tolist()):
-            times = tuple(round(t * 1e9) for t in (schedule.start_s[job], schedule.end_s[job]))
-            assert found[policy][f"job {number}"] == {times}
-    assert count == most
+            both = (schedule.start_s[job], schedule.end_s[job])
+            assert found[policy][f"job {number}"] == {tuple(round(1e6 * t, 2) for t in both)}
+    assert len(slices) == most
 
 
 def test_counters_are_the_tables_values(run: ArchivedRun) -> None:
-    packets = [message_of(packet) for _, packet in fields_of(trace_bytes(run))]
-    tracks = {t[1]: t for t in (message_of(p[60]) for p in packets if 60 in p)}
-    names = {uuid: t[2].decode() for uuid, t in tracks.items() if 8 in t}
-    assert {"utilisation", "waiting jobs", "waiting nodes", "link load, group 0"} <= set(
-        names.values()
-    )
-    first = next(uuid for uuid, name in names.items() if name == "waiting jobs")
-    events = [(p[8], message_of(p[11])) for p in packets if 11 in p]
-    mine = [(when, event[44]) for when, event in events if event[11] == first]
+    counts = [e for e in trace_events(run) if e["ph"] == "C" and e["pid"] == 1]
+    assert {"utilisation", "waiting jobs", "waiting nodes", "link load, group 0"} <= {
+        e["name"] for e in counts
+    }
+    assert {unit for e in counts for unit in e["args"]} == {"%", "jobs", "nodes"}
+    mine = [(e["ts"], e["args"]["jobs"]) for e in counts if e["name"] == "waiting jobs"]
     over = archive_frames(run, ["kept_over_time"])["kept_over_time"]
     expected = over[over["policy"] == next(iter(run.schedules))]
     assert [value for _, value in mine] == expected["waiting_jobs"].tolist()
-    assert [when for when, _ in mine] == [round(t * 1e9) for t in expected["time_s"]]
+    assert [when for when, _ in mine] == [1e6 * t for t in expected["time_s"]]
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -345,7 +277,7 @@ def test_the_trace_is_the_same_bytes_each_time(file: Path, tmp_path: Path) -> No
         assert main(["report", str(file), "--export", "perfetto", "--out", page]) == 0
     first, second = ((tmp_path / f"{name}-perfetto" / FILE).read_bytes() for name in ("a", "b"))
     assert first == second
-    assert gzip.decompress(first)
+    assert json.loads(gzip.decompress(first))["traceEvents"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 5)), max_size=40))
@@ -375,8 +307,7 @@ def test_jobs_that_never_ran_are_left_out(run: ArchivedRun) -> None:
         for name, s in run.schedules.items()
     }
     none = ArchivedRun(run.machine, run.jobs, schedules)
-    packets = [message_of(packet) for _, packet in fields_of(trace_bytes(none))]
-    assert not [p for p in packets if 11 in p and message_of(p[11])[9] in (1, 2)]
+    assert not [event for event in trace_events(none) if event["ph"] == "X"]
 
 
 # Figures and the command

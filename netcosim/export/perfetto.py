@@ -1,24 +1,21 @@
 """A run as a trace for the Perfetto viewer (ui.perfetto.dev), which also opens it offline.
 
-Perfetto's own format, TrackEvent (protobuf), gzipped: a process a policy; under it the jobs as
-slices on the track of every node, or of every group of nodes or of the machine where that is too
-much (`MOST_SLICES`); counters for utilisation, the queue, and the load of each group's links at
-the snapshots. Simulated seconds are the viewer's seconds.
-
-A field is its number and kind as a varint, then its value: a varint, eight bytes, or bytes with
-their length before them (protobuf.dev/programming-guides/encoding).
+Trace events in JSON, gzipped: a process a policy; in it the jobs as slices on the track of every
+node, or of every group of nodes or of the machine where that is too much (`MOST_SLICES`); counters
+for utilisation, the queue, and the load of each group's links at the snapshots. Simulated seconds
+are the viewer's seconds.
 """
 
 from __future__ import annotations
 
 import gzip
 import heapq
+import json
 import math
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -28,68 +25,13 @@ from netcosim.export.files import archived_run
 from netcosim.runs.store import Store
 from netsim.atomic_files import atomic_write, make_folder
 
-_VARINT, _FIXED64, _BYTES = 0, 1, 2
-
-
-def varint(value: int) -> bytes:
-    """Encode a number of 0 to 2**64 - 1, seven bits a byte, the least significant first.
-
-    Examples
-    --------
-    >>> varint(150).hex()
-    '9601'
-    """
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def uint(field: int, value: int) -> bytes:
-    """Encode a field of an integer (an int64 below 0 as 2**64 more)."""
-    return varint(field << 3 | _VARINT) + varint(value & 0xFFFFFFFFFFFFFFFF)
-
-
-def double(field: int, value: float) -> bytes:
-    """Encode a field of a floating-point number."""
-    return varint(field << 3 | _FIXED64) + struct.pack("<d", value)
-
-
-def message(field: int, *parts: bytes) -> bytes:
-    """Encode a field of a message, given by its own fields."""
-    inside = b"".join(parts)
-    return varint(field << 3 | _BYTES) + varint(len(inside)) + inside
-
-
-def text(field: int, value: str) -> bytes:
-    """Encode a field of text; what is no UTF-8 becomes escapes."""
-    return message(field, value.encode("utf-8", errors="backslashreplace"))
-
-
-FILE = "trace.pftrace.gz"
-
+FILE = "trace.json.gz"
 MOST_SLICES = 1_000_000
 """Of one trace; finer tracks would make a file that takes the viewer minutes to open."""
 MOST_NODE_TRACKS = 4096
 MOST_STEPS = 20_000
 """Of one counter: a longer series is read at so many evenly spaced instants."""
-
-# TracePacket
-_PACKET, _TIMESTAMP, _SEQUENCE, _EVENT, _INTERNED, _FLAGS, _TRACK = 1, 8, 10, 11, 12, 13, 60
-_CLEARED, _NEEDS = 1, 2
-# TrackDescriptor
-_UUID, _NAME, _PROCESS, _PARENT, _COUNTER, _ORDERING, _RANK = 1, 2, 3, 5, 8, 11, 12
-_EXPLICIT = 3
-# TrackEvent
-_ANNOTATION, _TYPE, _ON, _EVENT_NAME, _DOUBLE = 4, 9, 11, 23, 44
-_BEGIN, _END, _COUNT = 1, 2, 4
-_SEQUENCE_ID = 1
-_NOTES = ("nodes", "wait (s)", "pattern", "stretch", "outcome")
-"""What a slice shows when it is clicked, interned by its position from 1."""
-
-
+Event = dict[str, Any]
 Series = tuple[str, str, np.ndarray, np.ndarray]
 """A counter: its name and unit, times in seconds, and values that hold from there on."""
 
@@ -106,7 +48,7 @@ class SliceTrack:
 
 
 def write_perfetto(store: Store, key: str | None, folder: Path) -> list[Path]:
-    """Write ``folder/trace.pftrace.gz`` of a point."""
+    """Write ``folder/trace.json.gz`` of a point."""
     run = archived_run(store, key, "a trace")
     make_folder(folder)
     path = folder / FILE
@@ -116,25 +58,28 @@ def write_perfetto(store: Store, key: str | None, folder: Path) -> list[Path]:
         # no name and no time inside: the same run gives the same bytes
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
     ):
-        write_trace(run, packed)
+        before = '{"displayTimeUnit": "ms", "traceEvents": ['
+        for event in trace_events(run):
+            packed.write(f"{before}\n{json.dumps(event, allow_nan=False)}".encode())
+            before = ","
+        packed.write(b"\n]}\n")
     return [path]
 
 
-def write_trace(run: ArchivedRun, file: BinaryIO | gzip.GzipFile) -> None:
-    """Write the packets of a run, uncompressed."""
-    names = b"".join(
-        message(3, uint(1, iid), text(2, name)) for iid, name in enumerate(_NOTES, start=1)
-    )
-    file.write(_packet(uint(_FLAGS, _CLEARED | _NEEDS), message(_INTERNED, names)))
+def trace_events(run: ArchivedRun) -> Iterator[Event]:
+    """Yield the events of all policies, each a process."""
     chosen = grain(run)
-    uuid = 1
     for pid, (policy, schedule) in enumerate(run.schedules.items(), start=1):
-        process = uuid
-        uuid += 1
-        described = message(_PROCESS, uint(1, pid), text(6, policy))
-        file.write(_track(process, described, uint(_ORDERING, _EXPLICIT)))
-        uuid = _counters(file, run, schedule, process, uuid)
-        uuid = _jobs(file, run, schedule, process, uuid, chosen)
+        yield {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": policy}}
+        for name, unit, times, values in _counters(run, schedule):
+            for time_s, value in zip(times.tolist(), values.tolist(), strict=True):
+                yield {"ph": "C", "pid": pid, "name": name, **_at(time_s), "args": {unit: value}}
+        for event in _jobs(run, schedule, chosen):
+            yield event | {"pid": pid}
+
+
+def _at(time_s: float) -> Event:
+    return {"ts": 1e6 * max(0.0, time_s)}
 
 
 def grain(run: ArchivedRun) -> str:
@@ -171,51 +116,28 @@ def slices_of(run: ArchivedRun, schedule: ArchivedSchedule, fine: str) -> SliceT
     return SliceTrack(machine.group_names, pairs // n, pairs % n)
 
 
-def _jobs(
-    file: BinaryIO | gzip.GzipFile,
-    run: ArchivedRun,
-    schedule: ArchivedSchedule,
-    process: int,
-    uuid: int,
-    fine: str,
-) -> int:
-    """Write tracks with the jobs on them, and return the next free number of a track."""
+def _jobs(run: ArchivedRun, schedule: ArchivedSchedule, fine: str) -> Iterator[Event]:
+    """Yield tracks and the jobs on them."""
     slices = slices_of(run, schedule, fine)
-    root = uuid
-    uuid += 1
-    title = {"node": "jobs on nodes", "group": "jobs in groups", "machine": "jobs"}[fine]
-    file.write(
-        _track(root, text(_NAME, title), uint(_PARENT, process), uint(_RANK, 100),
-               uint(_ORDERING, _EXPLICIT))
-    )  # fmt: skip
     start = schedule.start_s[slices.job]
     end = np.maximum(schedule.end_s[slices.job], start)
     order = np.lexsort((slices.job, start, slices.place))
     job, place = slices.job[order], slices.place[order]
     start, end = start[order], end[order]
     lane = lanes(place, start, end)
-    keys, track = np.unique(place * np.int64(lane.max() + 1 if len(lane) else 1) + lane,
-                            return_inverse=True)  # fmt: skip
+    keys, track = np.unique(place * np.int64(lane.max(initial=0) + 1) + lane, return_inverse=True)
     first = np.zeros(len(keys), dtype=np.int64)
     first[track] = np.arange(len(track))
-    for at, example in enumerate(first.tolist()):
-        where = int(place[example])
-        # lanes of a place have one name: the viewer shows them as one track
-        file.write(
-            _track(uuid + at, text(_NAME, slices.places[where]), uint(_PARENT, root),
-                   uint(_RANK, where))
-        )  # fmt: skip
-    notes = _notes(run, schedule)
-    ids = run.jobs.job_id.tolist()
+    for tid, where in enumerate(place[first].tolist(), start=1):
+        # lanes of a place have one name
+        name = {"name": slices.places[where]}
+        yield {"ph": "M", "tid": tid, "name": "thread_name", "args": name}
+        yield {"ph": "M", "tid": tid, "name": "thread_sort_index", "args": {"sort_index": where}}
+    notes, ids = _notes(run, schedule), run.jobs.job_id.tolist()
     for at in np.argsort(track, kind="stable").tolist():
-        on = uint(_ON, uuid + int(track[at]))
-        index = int(job[at])
-        file.write(
-            _event(start[at], uint(_TYPE, _BEGIN), on, text(_EVENT_NAME, f"job {ids[index]}"),
-                   notes[index])
-        )  # fmt: skip
-        file.write(_event(end[at], uint(_TYPE, _END), on))
-    return uuid + len(keys)
+        times = {**_at(float(start[at])), "dur": 1e6 * float(end[at] - start[at])}
+        what = {"name": f"job {ids[job[at]]}", "args": notes[job[at]]}
+        yield {"ph": "X", "tid": int(track[at]) + 1, **times, **what}
 
 
 def lanes(place: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -243,36 +165,24 @@ def lanes(place: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return found
 
 
-def _notes(run: ArchivedRun, schedule: ArchivedSchedule) -> list[bytes]:
-    """Encode the annotations of each job, once for all its slices."""
+def _notes(run: ArchivedRun, schedule: ArchivedSchedule) -> list[Event]:
+    """Return what a slice of each job shows when it is clicked."""
     from queuesim.result import OUTCOMES
 
-    patterns = named(run.jobs.patterns, run.jobs.pattern)
-    outcomes = named(OUTCOMES, schedule.outcome)
-    wait = (schedule.start_s - run.jobs.submit_s).tolist()
-    stretch = mean_stretch(run, schedule).tolist()
-    encoded = []
-    for i, nodes in enumerate(run.jobs.n_nodes.tolist()):
-        parts = [message(_ANNOTATION, uint(1, 1), uint(4, nodes))]
-        if math.isfinite(wait[i]):
-            parts.append(message(_ANNOTATION, uint(1, 2), double(5, wait[i])))
-        if patterns[i]:
-            parts.append(message(_ANNOTATION, uint(1, 3), text(6, patterns[i])))
-        if math.isfinite(stretch[i]):
-            parts.append(message(_ANNOTATION, uint(1, 4), double(5, stretch[i])))
-        parts.append(message(_ANNOTATION, uint(1, 5), text(6, outcomes[i])))
-        encoded.append(b"".join(parts))
-    return encoded
+    columns = {
+        "nodes": run.jobs.n_nodes.tolist(),
+        "wait (s)": (schedule.start_s - run.jobs.submit_s).tolist(),
+        "pattern": named(run.jobs.patterns, run.jobs.pattern),
+        "stretch": mean_stretch(run, schedule).tolist(),
+        "outcome": named(OUTCOMES, schedule.outcome),
+    }
+    unknown = ("", math.inf, -math.inf)
+    rows = (zip(columns, row, strict=True) for row in zip(*columns.values(), strict=True))
+    return [{key: one for key, one in row if one == one and one not in unknown} for row in rows]
 
 
-def _counters(
-    file: BinaryIO | gzip.GzipFile,
-    run: ArchivedRun,
-    schedule: ArchivedSchedule,
-    process: int,
-    uuid: int,
-) -> int:
-    """Write utilisation, queue and load of groups' links, and return the next free track."""
+def _counters(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
+    """Yield utilisation, queue and load of groups' links."""
     over = over_time_columns(run, schedule)
     time_s = over["time_s"]
     if len(time_s) > MOST_STEPS:
@@ -280,22 +190,10 @@ def _counters(
         some = np.searchsorted(time_s, at, side="right") - 1
     else:
         at, some = time_s, np.arange(len(time_s))
-    series: list[Series] = [
-        ("utilisation", "%", at, 100 * over["utilisation"][some]),
-        ("waiting jobs", "jobs", at, over["waiting_jobs"][some]),
-        ("waiting nodes", "nodes", at, over["waiting_nodes"][some]),
-    ]
-    series += list(_loads(run, schedule))
-    for rank, (name, unit, times, values) in enumerate(series):
-        counter = message(_COUNTER, text(6, unit))
-        file.write(
-            _track(uuid, text(_NAME, name), uint(_PARENT, process), uint(_RANK, rank), counter)
-        )
-        on = uint(_TYPE, _COUNT) + uint(_ON, uuid)
-        for time, value in zip(times, values, strict=True):
-            file.write(_event(float(time), on, double(_DOUBLE, float(value))))
-        uuid += 1
-    return uuid
+    yield "utilisation", "%", at, 100 * over["utilisation"][some]
+    yield "waiting jobs", "jobs", at, over["waiting_jobs"][some]
+    yield "waiting nodes", "nodes", at, over["waiting_nodes"][some]
+    yield from _loads(run, schedule)
 
 
 def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
@@ -319,16 +217,3 @@ def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
         times_s = sorted(by_time)
         percent = [100 * by_time[t][0] / by_time[t][1] for t in times_s]
         yield f"link load, {group}", "%", np.array(times_s), np.array(percent)
-
-
-def _event(time_s: float, *fields: bytes) -> bytes:
-    stamp = uint(_TIMESTAMP, max(0, round(float(time_s) * 1e9)))
-    return _packet(stamp, uint(_FLAGS, _NEEDS), message(_EVENT, *fields))
-
-
-def _track(uuid: int, *fields: bytes) -> bytes:
-    return _packet(message(_TRACK, uint(_UUID, uuid), *fields))
-
-
-def _packet(*fields: bytes) -> bytes:
-    return message(_PACKET, uint(_SEQUENCE, _SEQUENCE_ID), *fields)

@@ -177,8 +177,15 @@ def env_factory_from(
     config's policies), or the domain of its placement by the config's first policy. What it does
     not select, the config's backfilling and first policy do.
     """
+    need_name("reward", reward, REWARDS)
+    for name, value in (("depth", depth), ("n_jobs", n_jobs)):
+        if not (isinstance(value, int) and value >= 1):
+            raise NetcosimError(f"{name} = {value!r}; it must be a whole number, at least 1")
+    if not 0 <= part[0] < part[1] <= 1:
+        raise NetcosimError(f"part = {part}; it must be two shares of the jobs, such as (0, 0.8)")
+    if not decides_jobs and config.queue.backfill not in ORDER_DECIDERS:
+        raise unknown_name("backfill of this environment", config.queue.backfill, ORDER_DECIDERS)
     with config.plugged():
-        _check(config, reward, depth, n_jobs, part, decides_jobs)
         context = run_context(config)
         if context.queues.rules.interrupts:
             raise NetcosimError(
@@ -202,24 +209,6 @@ def _decider_of(queue: QueueSection) -> Decider:
     if isinstance(queue.decider, DeciderProgram):
         raise NetcosimError("queue.decider: environments do not run programs; use a name or class")
     return make_decider(queue.decider, queue.decider_files)
-
-
-def _check(
-    config: Config,
-    reward: str,
-    depth: int,
-    n_jobs: int,
-    part: tuple[float, float],
-    decides_jobs: bool,
-) -> None:
-    need_name("reward", reward, REWARDS)
-    for name, value in (("depth", depth), ("n_jobs", n_jobs)):
-        if not (isinstance(value, int) and value >= 1):
-            raise NetcosimError(f"{name} = {value!r}; it must be a whole number, at least 1")
-    if not 0 <= part[0] < part[1] <= 1:
-        raise NetcosimError(f"part = {part}; it must be two shares of the jobs, such as (0, 0.8)")
-    if not decides_jobs and config.queue.backfill not in ORDER_DECIDERS:
-        raise unknown_name("backfill of this environment", config.queue.backfill, ORDER_DECIDERS)
 
 
 def _model(context: RunContext, rules: tuple[str, ...]) -> RunTimeModel:

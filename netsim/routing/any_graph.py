@@ -36,7 +36,7 @@ from netsim.routing.base import SWITCHED, Hop, Routing, RoutingEntry, View
 from netsim.routing.choosing import least_loaded, one_of
 from netsim.routing.kernels_tables import BY_DESTINATION, EQUAL_COST, LEAST_LOADED
 from netsim.routing.make_tables import ejection, make_tables
-from netsim.routing.shortest_path import router_distances
+from netsim.routing.shortest_path import router_distances, table_routing
 from netsim.topologies.checks import need_int, need_one_of
 from netsim.topology import Topology
 
@@ -222,28 +222,8 @@ def min_hop_routing(topology: Topology) -> Routing:
     """Build "min-hop" on any topology."""
     paths = ShortestPaths(topology)
     table, n_vcs = links_in_turn(paths), channels(paths)
-    step = int(n_vcs > 1)
-
-    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
-        if router == topology.port_router[dst_node]:
-            return [ejection(topology, dst_node, state)]
-        return [Hop(int(table[router, dst_node]), state, state + step)]
-
-    def choose(
-        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        return choices(router, dst_node, state)[0]
-
-    return Routing(
-        name="min-hop",
-        topology=topology,
-        n_vcs=n_vcs,
-        adaptive=False,
-        random_visits=0,
-        tables=make_tables(topology, BY_DESTINATION, n_vcs, (0, topology.n_ports, step), table),
-        choices=choices,
-        choose=choose,
-    )
+    how = n_vcs, BY_DESTINATION
+    return table_routing(topology, "min-hop", table, *how, channel_step=int(n_vcs > 1))
 
 
 def adaptive_shortest_path_routing(topology: Topology) -> Routing:

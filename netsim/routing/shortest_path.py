@@ -15,7 +15,7 @@ import numpy as np
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
-from netsim.routing.kernels_tables import SHORTEST_PATH
+from netsim.routing.kernels_tables import BY_DESTINATION, SHORTEST_PATH
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topology import Topology
 
@@ -98,35 +98,37 @@ def table_routing(
     name: str,
     next_link: np.ndarray,
     n_vcs: int,
+    code: int = SHORTEST_PATH,
     *,
     channel_step: int = 1,
 ) -> Routing:
     """Build a static routing from a table; with one channel a hop no cycle is possible.
 
-    The table has the link from the row's router toward the column's; -1 on the diagonal. ``n_vcs``
-    is the number of links of the longest path, or 1 if the channel is constant (``channel_step``
-    0).
+    The table has the link from the row's router toward the column's, or by code BY_DESTINATION
+    toward the column's port; -1 at the router itself. ``n_vcs`` is the number of links of the
+    longest path, or 1 if the channel is constant (``channel_step`` 0).
     """
 
     def choices(router: int, dst_node: int, state: int) -> list[Hop]:
         dst_router = int(topology.port_router[dst_node])
         if router == dst_router:
             return [ejection(topology, dst_node, state)]
-        return [Hop(int(next_link[router, dst_router]), state, state + channel_step)]
+        column = dst_node if code == BY_DESTINATION else dst_router
+        return [Hop(int(next_link[router, column]), state, state + channel_step)]
 
     def choose(
         view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
         return choices(router, dst_node, state)[0]
 
-    params = (0, topology.n_routers, channel_step)
+    params = (0, next_link.shape[1], channel_step)
     return Routing(
         name=name,
         topology=topology,
         n_vcs=n_vcs,
         adaptive=False,
         random_visits=0,
-        tables=make_tables(topology, SHORTEST_PATH, n_vcs, params, next_link),
+        tables=make_tables(topology, code, n_vcs, params, next_link),
         choices=choices,
         choose=choose,
     )

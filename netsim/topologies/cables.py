@@ -19,13 +19,11 @@ from netsim.text_numbers import csv_cells, need_whole
 from netsim.topologies.checks import SCALE_UP_BPS, need_size
 from netsim.topologies.family import EqualLinks, Family, Name, SmallFile
 from netsim.topologies.switches import (
+    OF_SWITCHES,
     FabricName,
     Gpus,
     GpusPerNode,
     Wiring,
-    domains_of,
-    layout_of_levels,
-    notes_of,
     switch_network,
 )
 from netsim.topology import Topology
@@ -246,10 +244,7 @@ FAMILY = Family(
     name="cables",
     description="any network from a CSV of cables between named nodes and switches (file)",
     builders=(cables,),
-    default_routing="min-hop",
-    hierarchy=domains_of,
-    layout=layout_of_levels,
-    notes=notes_of,
+    **OF_SWITCHES,
     reads=looks_like,
     small_files=(SmallFile("cables.csv"),),
 )

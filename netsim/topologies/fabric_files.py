@@ -19,33 +19,19 @@ from netsim.files import read_lines
 
 MAX_FILE_BYTES = 1 << 27
 
-# Data of one lane in Gbit/s, after coding: 8b/10b up to QDR, 64b/66b from FDR10 to EDR.
 LANE_GBITS = {
-    "SDR": Fraction(2),
-    "DDR": Fraction(4),
-    "QDR": Fraction(8),
-    "FDR10": Fraction(10),
-    "FDR": Fraction("13.64"),
-    "EDR": Fraction(25),
-    "HDR": Fraction(50),
-    "NDR": Fraction(100),
-    "XDR": Fraction(200),
+    "SDR": (Fraction(2), 2.5),
+    "DDR": (Fraction(4), 5.0),
+    "QDR": (Fraction(8), 10.0),
+    "FDR10": (Fraction(10), 10.3125),
+    "FDR": (Fraction("13.64"), 14.0625),
+    "EDR": (Fraction(25), 25.78125),
+    "HDR": (Fraction(50), 53.125),
+    "NDR": (Fraction(100), 106.25),
+    "XDR": (Fraction(200), 212.5),
 }
-"""Specifications of the InfiniBand Trade Association (EDR's 25.78 Gbit/s signal carries 25)."""
-
-_LANE_SIGNAL_GBITS = {
-    "SDR": 2.5,
-    "DDR": 5.0,
-    "QDR": 10.0,
-    "FDR10": 10.3125,
-    "FDR": 14.0625,
-    "EDR": 25.78125,
-    "HDR": 53.125,
-    "NDR": 106.25,
-    "XDR": 212.5,
-}
-"""What iblinkinfo prints of a lane."""
-
+"""Gbit/s of a lane: data, after coding (8b/10b up to QDR, 64b/66b from FDR10 to EDR), and the
+signal, which iblinkinfo prints; by the InfiniBand Trade Association's specifications."""
 _SECTION = re.compile(r'(Switch|Ca|Rt)\s+(\d+)\s+"([^"]*)"\s*#?\s*(?:"([^"]*)")?')
 _PORT = re.compile(
     r'\[(\d{1,6})\](?:\[ext \d+\])?(?:\([0-9a-fA-F]+\))?\s+"([^"]*)"\[(\d{1,6})\]', re.ASCII
@@ -198,7 +184,7 @@ def _read_link_info(lines: list[tuple[str, str]]) -> Fabric:
             fabric.adapters[of_lid[match[4]]] = match[6].strip() or of_lid[match[4]]
         ends = [(of_lid[match[1]], int(match[2])), (of_lid[match[4]], int(match[5]))]
         gbits = float(lanes[2])
-        names = (n for n, lane in _LANE_SIGNAL_GBITS.items() if abs(gbits / lane - 1) < 0.01)
+        names = (n for n, (_, lane) in LANE_GBITS.items() if abs(gbits / lane - 1) < 0.01)
         speed = _of_lanes(where, int(lanes[1]), next(names, lanes[2]))
         fabric.add(where, ends[0], ends[1], speed)
     return fabric
@@ -214,7 +200,7 @@ def _link_speed(where: str, line: str) -> int:
 def _of_lanes(where: str, lanes: int, name: str) -> int:
     if name not in LANE_GBITS:
         raise NetcosimError(f"{where}: speed {name!r}; known: {', '.join(LANE_GBITS)}")
-    return int(lanes * LANE_GBITS[name] * 10**9 / 8)
+    return int(lanes * LANE_GBITS[name][0] * 10**9 / 8)
 
 
 def host_and_device(description: str) -> tuple[str, str] | None:

@@ -17,14 +17,12 @@ from netsim.topologies.checks import LINK_LATENCY_S, SCALE_UP_BPS
 from netsim.topologies.fabric_files import LINES, Fabric, host_and_device, read_fabric, switch_name
 from netsim.topologies.family import Family, LinkLatencyS, Name, NodeLatencyS, SmallFile
 from netsim.topologies.switches import (
+    OF_SWITCHES,
     FabricName,
     Gpus,
     GpusPerNode,
     ScaleUpBandwidthBps,
     Wiring,
-    domains_of,
-    layout_of_levels,
-    notes_of,
     span,
     switch_network,
 )
@@ -221,10 +219,7 @@ FAMILY = Family(
     name="ibnetdiscover",
     description="an InfiniBand fabric as ibnetdiscover or iblinkinfo prints it (file)",
     builders=(ibnetdiscover,),
-    default_routing="min-hop",
-    hierarchy=domains_of,
-    layout=layout_of_levels,
-    notes=notes_of,
+    **OF_SWITCHES,
     reads=looks_like,
     small_files=(SmallFile("fabric.txt"),),
 )

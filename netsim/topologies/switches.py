@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -359,12 +359,6 @@ def _tops(
     return names
 
 
-def domains_of(topology: Topology) -> Hierarchy:
-    """Return the domains that the shape holds."""
-    domains: Hierarchy = topology.shape.domains
-    return domains
-
-
 def layout_of_levels(topology: Topology) -> Layout:
     """Place levels as rows with the widest domains side by side; a single level by domains."""
     height, domains = topology.shape.height, topology.shape.domains
@@ -387,10 +381,13 @@ def layout_of_levels(topology: Topology) -> Layout:
     return rows_of_levels(height, band, names, above)
 
 
-def notes_of(topology: Topology) -> tuple[str, ...]:
-    """Return the notes that the shape holds."""
-    notes: tuple[str, ...] = topology.shape.notes
-    return notes
+OF_SWITCHES: dict[str, Any] = {
+    "default_routing": "min-hop",
+    "hierarchy": lambda topology: topology.shape.domains,
+    "layout": layout_of_levels,
+    "notes": lambda topology: topology.shape.notes,
+}
+"""What the entries of families of `SwitchesShape` have alike."""
 
 
 def span(numbers: Iterable[int]) -> str:

@@ -27,14 +27,12 @@ from netsim.topologies.domains import hierarchy
 from netsim.topologies.family import EqualLinks, Family, Name, SmallFile
 from netsim.topologies.slurm_files import BLOCK, YAML_SUFFIXES, Declared, SwitchEntry, read_slurm
 from netsim.topologies.switches import (
+    OF_SWITCHES,
     FabricName,
     Gpus,
     GpusPerNode,
     ScaleUpBandwidthBps,
     Wiring,
-    domains_of,
-    layout_of_levels,
-    notes_of,
     span,
     switch_network,
 )
@@ -376,10 +374,7 @@ FAMILY = Family(
     name="topology.conf",
     description="switch tree or blocks from Slurm's topology.conf or topology.yaml (file)",
     builders=(topology_conf,),
-    default_routing="min-hop",
-    hierarchy=domains_of,
-    layout=layout_of_levels,
-    notes=notes_of,
+    **OF_SWITCHES,
     reads=looks_like,
     small_files=(
         SmallFile("tree.conf", {"taper": [1.0, 0.5]}),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Le
 
@@ -116,21 +116,10 @@ class TrainingSettings:
                 f"pattern training: {n_ranks} ranks; {product} needs "
                 f"{'' if self.dp else 'a multiple of '}{need}"
             )
-        found = Layout(
-            *(self.tp, self.cp, self.pp, dp, self.ep, self.zero, self.interleave),
-            micro_batches=self.micro_batches,
-            micro_batch=self.micro_batch,
-            sequence_parallel=self.sequence_parallel,
-            recompute=self.recompute,
-            bucket_bytes=self.bucket_bytes,
-            gradient_bytes=self.gradient_bytes,
-            gather_tensors=self.gather_tensors,
-            expert_overlap=self.expert_overlap,
-            dispatch_bytes=self.dispatch_bytes,
-            expert_nodes=self.expert_nodes,
-            expert_skew=self.expert_skew,
-            gpus_per_node=self.gpus_per_node,
-        )
+        same: dict[str, Any] = {
+            one.name: getattr(self, one.name, one.default) for one in fields(Layout)
+        }
+        found = Layout(**{**same, "dp": dp})
         found.check(self.transformer)
         return found
 

@@ -134,7 +134,7 @@ def loop_isolated(network: SharedNetwork, job: PlacedJob, about_s: float, stream
 
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
     packets = packets_of(network.program(job, 1), network.packet.packet_bytes)
-    look = None
+    look: LoopTimes | None = None
     if packets > MANY_PACKETS:
         # One more than are counted: ranks that are done would leave the network to the others.
         run = isolated.loops(until_s, stream=stream, most=LOOKED_AT + 1)

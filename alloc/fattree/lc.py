@@ -40,7 +40,6 @@ class LeastConstrained(LinkPolicy):
         return MAX_STEPS, MAX_STEPS_A_SHAPE
 
     def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
-        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
         return super().kernel_state(needs_Bps)._replace(shares=self._shares())
 
     def _shares(self) -> Shares:

@@ -122,7 +122,6 @@ class LeastConstrainedShared(LeastConstrained):
         return masks
 
     def allocate(self, request: Request) -> SharedPlacement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`)."""
         wanted = request.bandwidth_Bps
         if wanted is not None and not wanted > 0:
             raise NetcosimError(
@@ -142,7 +141,6 @@ class LeastConstrainedShared(LeastConstrained):
         return shared
 
     def release(self, placement: Placement) -> None:
-        """Give back nodes and bandwidth."""
         super().release(placement)
         self._used[placement.links] -= self._share(placement)
         self._scratch_opened.clear()
@@ -154,7 +152,6 @@ class LeastConstrainedShared(LeastConstrained):
         self._scratch_opened.clear()
 
     def unhold(self) -> None:
-        """Lift the hold, if there is one."""
         super().unhold()
         self._set_aside[:] = 0
         self._scratch_opened.clear()

@@ -23,6 +23,9 @@ Numbers = NDArray[np.int32]
 Word = Any
 """A mask: int64 when compiled."""
 
+MERGED_KERNEL = INNER_KERNEL | {"inline": "always"}
+"""For large kernels with one caller: a kernel is optimised once more in each one that calls it."""
+
 CUT = -1
 """Returned for the number of leaves when the step bound ended a search."""
 
@@ -100,9 +103,9 @@ class Known(NamedTuple):
     """
 
     changed: Ints
-    since: int
-    most: int
-    whole_leaves: int
+    since: int | np.int64
+    most: int | np.int64
+    whole_leaves: int | np.int64
     bounds: Bounds
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import alloc.fattree.kernels_ta as ta
 from alloc.fattree.kernels_bits import (
     MANY,
+    MERGED_KERNEL,
     N_HEADER,
     Bounds,
     Ints,
@@ -350,7 +351,7 @@ def what_changed(links: Links, view: int, off_hold: int, since: int) -> tuple[in
     return most, n_whole, n_free
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def find_links(
     links: Links,
     shares: Shares | None,
@@ -407,7 +408,7 @@ def read_bounds_in(words: Ints, free: Ints, bounds: Bounds) -> None:
     read_bounds(tree_in(words, free), bounds)
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def search_later(links: Links, shares: Shares | None, n_nodes: int, need: int) -> tuple[int, int]:
     """Search in what is free at the later time."""
     if shares is not None and len(shares.capacity) > 0:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from alloc.fattree.kernels_bits import popcount
+from alloc.fattree.kernels_bits import MERGED_KERNEL, popcount
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from queuesim.compiled.kernels_profile import earliest, release_later, take
 from queuesim.compiled.kernels_room import (
@@ -251,7 +251,7 @@ def note_blocked(s: State) -> None:
         s.first_blocked_s = s.now_s
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def start_heads(s: State, queue: Queue, ranked: Rows | None, room: Room | None) -> int:
     """Start jobs in strict order; the first that cannot be placed, -1 if it is not known."""
     while s.n_waiting > 0:
@@ -353,7 +353,7 @@ def try_by_rank(s: State, queue: Queue, head: int) -> None:
         fewest, shortest = MANY, np.inf
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def try_by_kind(s: State, queue: Queue, room: Room, head: int) -> None:
     """Try the jobs behind the head in their order, those of kinds that can perhaps be placed."""
     kinds, order = room.kinds, room.order

@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 import alloc.fattree.kernels_ta as ta
+from alloc.fattree.kernels_bits import MERGED_KERNEL
 from alloc.fattree.kernels_places import (
     Links,
     Marks,
@@ -199,7 +200,7 @@ def leave_room(s: State, room: Room, rank: int) -> None:
     s.n_holds += 1
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def hold_room(s: State, running: Rows, room: Room, head: int, k: int, shadow_s: float) -> float:
     """Return when the head can be placed, and hold its place; nan: never.
 

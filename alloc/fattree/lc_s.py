@@ -100,10 +100,10 @@ class LeastConstrainedShared(LeastConstrained):
         if bandwidth_Bps is None:
             return self._possible(n_nodes, self._open(self._whole_need(None)))
         if self._scratch_levels is None or self._scratch_levels[0] is not bandwidth_Bps:
-            whole = self._whole_needs(bandwidth_Bps.tolist())
-            needs = np.unique(whole)
+            needed = self._whole_needs(bandwidth_Bps.tolist())
+            needs = np.unique(needed)
             needs = needs[:: -(-len(needs) // MAX_LEVELS)]
-            level = np.searchsorted(needs, whole, side="right") - 1
+            level = np.searchsorted(needs, needed, side="right") - 1
             levels = [(need, np.flatnonzero(level == k)) for k, need in enumerate(needs.tolist())]
             self._scratch_levels = bandwidth_Bps, levels
         possible = np.zeros(len(n_nodes), dtype=np.bool_)

@@ -27,7 +27,8 @@ class LeastConstrained(LinkPolicy):
     leaves a pod falling. The number of placements is exponential; where the paper's program stops
     after 5 s, this one stops after `MAX_STEPS_A_SHAPE` steps for each shape, so that results do not
     depend on the clock (`n_cut` counts the failed searches that met the bound). A shape for which
-    leaves or pods are too few by count is not searched (`alloc.fattree.kernels_bits.has_room`).
+    leaves or pods are too few by count, or have too few spines in common, is not searched
+    (`has_room`, `has_common_spines` in `alloc.fattree.kernels_bits`).
     """
 
     name = "lc"

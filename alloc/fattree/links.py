@@ -51,11 +51,7 @@ class LinkPolicy(Policy):
 
     A subclass places a job in `_place`. Cables (both directions) come and go as
     one. The fat-tree must have full bandwidth below the L2 switches and at least full above.
-
-    Attributes
-    ----------
-    n_cut : int
-        Searches ended by the step bound, if the subclass has one; their job was not placed.
+    ``n_cut`` searches were ended by the step bound, if there is one; their job was not placed.
     """
 
     families = ("fattree",)

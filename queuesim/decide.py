@@ -219,13 +219,9 @@ class Decider(ABC):
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
         """Prepare for a run.
 
-        Parameters
-        ----------
-        workload : Workload
-            Its jobs, read-only, as known at submit (`known_at_submit`): run times are NaN. In a run
-            of a config ``details`` has what they send: patterns and communication fractions.
-        rng : numpy.random.Generator
-            Source of all random draws.
+        Jobs are read-only, as known at submit (`known_at_submit`): run times are NaN. In a run of a
+        config their ``details`` have what they send: patterns and communication fractions. All
+        draws come from ``rng``.
         """
         return
 

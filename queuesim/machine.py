@@ -42,17 +42,8 @@ class NodeReservation:
 class Machine:
     """State of a policy under a queue; see the module's text.
 
-    Parameters
-    ----------
-    policy : Policy
-        Empty: nothing allocated, nothing held.
-    bandwidth_Bps : (n,) float64 or None
-        Link bandwidth each job needs, for policies that share links.
-    estimates : Estimates or None
-        Run times passed to the policy; None for the requested ones.
-    alike : (n,) int64 or None
-        The policy treats jobs of different numbers differently; None: all with equal requests are
-        alike.
+    The policy is empty at first. ``estimates`` are the run times passed to it (None: those
+    requested). Without ``alike`` all jobs with equal requests are alike to the policy.
     """
 
     def __init__(
@@ -338,14 +329,9 @@ class Machine:
     def shadow_count(self, n_needed: int, now_s: float) -> tuple[float, int, int]:
         """Return when enough nodes are free by count, if running jobs keep their promised ends.
 
-        Returns
-        -------
-        shadow_s : float
-            Not before now: a job past its walltime counts as ending now.
-        n_free : int
-            Nodes free then, with all jobs that end at that time released.
-        n_released : int
-            How many entries of `by_end` that takes.
+        That is not before now: a job past its walltime counts as ending now. Also the nodes that
+        are free then, with all jobs that end at that time released, and how many entries of
+        `by_end` that takes.
         """
         by_end, placements = self.by_end, self.placements
         free, shadow, k = self.n_free, now_s, 0

@@ -159,14 +159,8 @@ class View:
     """Observations at decisions, as arrays; created once for the jobs of a run.
 
     A decider (`queuesim.decide.Decider`) that creates one in `begin` observes with `observe` what
-    an environment of the same config shows.
-
-    Parameters
-    ----------
-    workload : Workload
-        Its ``details`` have the patterns and communication fractions of the jobs.
-    depth : int
-        Waiting jobs that are seen.
+    an environment of the same config shows. ``details`` of the workload have the patterns and
+    communication fractions of its jobs, of which ``depth`` that wait are seen.
     """
 
     def __init__(self, domains: Domains, workload: Workload, depth: int) -> None:
@@ -206,14 +200,8 @@ class View:
     ) -> dict[str, FloatArray]:
         """Return a decision as arrays of `JOB_COLUMNS`, `DOMAIN_COLUMNS` and `MACHINE_COLUMNS`.
 
-        Rows behind the visible jobs are zeros.
-
-        Parameters
-        ----------
-        waiting : list of int, optional
-            The visible jobs, if they are known.
-        busy : (domains,) int64, optional
-            Busy nodes of each domain, if they are known.
+        Rows behind the visible jobs are zeros. ``waiting`` (these jobs) and ``busy`` (nodes of each
+        domain) are found if they are not known.
         """
         if busy is None:
             busy = np.zeros(self.domains.n, dtype=np.int64)
@@ -257,14 +245,10 @@ def _links_by_domain(
 
 
 class Episode:
-    """A run that stops at each decision.
+    """A run, before its first arrival and with placements kept, that stops at each decision.
 
-    Parameters
-    ----------
-    run : Run
-        Before its first arrival; it keeps placements.
-    decider : Decider, optional
-        Selects the job that the agent decides on. By default the agent may select any visible job.
+    ``decider`` selects the job that the agent decides on; without it the agent may select any
+    visible job.
     """
 
     def __init__(

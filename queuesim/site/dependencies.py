@@ -25,14 +25,9 @@ WELL = "completed"
 class DependencyRule:
     """Unfinished dependencies of the jobs of a workload, by index.
 
-    Attributes
-    ----------
-    n_jobs : int
-        Jobs that wait for others.
-    n_outside : int
-        Dependencies on jobs that are not in the workload; they count as satisfied.
-    think_s : (n,) float64
-        From the instant at which all that a job waits for has happened to its submission.
+    ``n_jobs`` wait for others. ``n_outside`` dependencies on jobs that are not in the workload
+    count as satisfied. ``think_s`` (n,) is the time from the instant at which all that a job waits
+    for has happened to its submission.
     """
 
     def __init__(self, workload: Workload) -> None:

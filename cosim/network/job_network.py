@@ -114,10 +114,8 @@ class JobLoads:
     ) -> MessageLoad:
         """Return the load of one iteration on router-to-router links, message by message.
 
-        Parameters
-        ----------
-        background_s : (n_links,) float64, optional
-            How long others keep each link busy in an iteration: see `looks_at_others`.
+        Others keep each link busy for ``background_s`` (n_links,) in an iteration, where a routing
+        `looks_at_others`.
         """
         shared = self.network.shared
         return message_load(

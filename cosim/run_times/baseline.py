@@ -106,13 +106,8 @@ class Baseline:
         return OnReference(rounded_s(compute_s), comm_s * (1 / fraction - 1), comm_s, once_s)
 
     def of(self, job: int, placement: Placement, own_links: bool) -> Isolated | None:
-        """Return a job's isolated run on its nodes; None if it sends nothing there.
-
-        Parameters
-        ----------
-        own_links : bool
-            Whether it keeps to the links that the placement has reserved.
-        """
+        """Return a job's isolated run on its nodes, or on the placement's links alone
+        (``own_links``); None if it sends nothing there."""
         reference = self.on_reference(job)
         if reference is None:
             return None

@@ -32,17 +32,8 @@ FloatArray = NDArray[np.float64]
 
 
 def mean_slowdowns(result: QueueResult) -> FloatArray:
-    """Return the run time of every job over its isolated one, from a coupled run.
-
-    Parameters
-    ----------
-    result : QueueResult
-        Of a run whose run times were "isolated".
-
-    Returns
-    -------
-    (n,) float64
-    """
+    """Return the run time of every job over its isolated one, (n,) float64, from a coupled run
+    whose run times were "isolated"."""
     for outcome in (CUT, FAILED, NEVER_RUN):
         if count := int((result.outcome == outcome).sum()):
             raise NetcosimError(

@@ -256,12 +256,7 @@ def random_mix(
 def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget) -> MixComparison:
     """Return the slowdown of every job of a mix at flow and at packet level, all jobs at once.
 
-    Parameters
-    ----------
-    jobs : list of Situation
-        At least one, each of at least 2 nodes.
-    budget : PacketBudget
-        Its CPU time does not count; messages are not scaled.
+    Each has at least 2 nodes; the budget's CPU time does not count.
     """
     loads = JobLoads(network)
     flows = RunningJobs(loads)

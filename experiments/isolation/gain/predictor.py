@@ -34,19 +34,8 @@ SHIPPED = Path(__file__).resolve().parent / "predictor.json"
 
 
 def gain_percent(fraction: FloatArray, stretch: FloatArray, locality: FloatArray) -> FloatArray:
-    """Return the reduction of run time by isolation if communication, a share of the isolated run
-    time, is stretched.
-
-    Parameters
-    ----------
-    fraction, stretch, locality : (n,) float64
-        See `experiments.isolation.gain.features.job_features`.
-
-    Returns
-    -------
-    (n,) float64
-        Percent of the run time among the others.
-    """
+    """Return the reduction of run time by isolation, in percent of that among the others, if
+    communication, a share of the isolated run time, is stretched (see `job_features`)."""
     there = 1 - fraction + fraction * stretch
     return np.asarray(100 * (1 - (1 - fraction + fraction * locality) / there))
 
@@ -152,16 +141,8 @@ class FitRange:
     ranks_per_node: int = 1
 
     def outside(self, request: Mapping[str, object], rows: Columns) -> list[str]:
-        """Describe which values of a case are outside the range.
-
-        Parameters
-        ----------
-        request : mapping
-            ``routing``, ``placement``, ``policies``, ``taper``, ``ranks_per_node``, ``share`` and
-            ``phases`` of the case.
-        rows : columns
-            Its jobs.
-        """
+        """Describe which values of a case (`_predictor_case`) and of its jobs are outside the
+        range."""
         if request["family"] not in self.families:
             raise NetcosimError(
                 f"the predictor was fitted on {', '.join(self.families)}; it does not apply to a "
@@ -223,15 +204,9 @@ class Predictor:
         return t_quantile(level, n) * float(np.sqrt(np.mean(np.square(self.log_errors))))
 
     def mean(self, rows: Columns, level: float = LEVEL) -> Interval:
-        """Return the mean reduction by isolation over node-hours, in percent, with its interval.
-
-        The snapshots' scatter and the law's error on unseen logs, one beside the other.
-
-        Parameters
-        ----------
-        rows : columns
-            Of one policy's jobs at snapshots; at least one.
-        """
+        """Return the mean reduction by isolation over node-hours, in percent, with its interval:
+        the scatter of a policy's snapshots and the law's error on unseen logs, one beside the
+        other."""
         predicted = self.fitted.percent(rows)
         seen = t_of_snapshots(predicted, rows["n_nodes"], rows["snapshot"], level)
         half = np.hypot(self.half_width(level), (seen.high - seen.low) / 2)

@@ -184,10 +184,6 @@ class Predictor:
     """A fitted predictor, its errors on unseen logs, and its range of validity."""
 
     fitted: Fitted
-    job_p50: float
-    job_p90: float
-    job_rmse: float
-    """job_p50, job_p90, job_rmse: Error of a job on an unseen log, in points."""
     log_errors: tuple[float, ...]
     """Of the mean over node-hours of each unseen log, in percentage points: predicted minus
     measured."""
@@ -218,9 +214,6 @@ class Predictor:
             "version": self.version,
             "law": self.fitted.law,
             "coefficients": [round(c, 6) for c in self.fitted.coefficients],
-            "job_error": {
-                name: round(getattr(self, f"job_{name}"), 4) for name in ("p50", "p90", "rmse")
-            },
             "log_errors": [round(e, 4) for e in self.log_errors],
             "range": {
                 name: list(value) if isinstance(value, tuple) else value
@@ -236,18 +229,11 @@ def predictor_from(content: Mapping[str, Any]) -> Predictor:
             f"predictor.json: version {content.get('version')}; must be {VERSION}: "
             "python experiments/isolation/tables/fit_isolation_gain.py makes it"
         )
-    error = content["job_error"]
     known: dict[str, Any] = {
         k: tuple(v) if isinstance(v, list) else v for k, v in content["range"].items()
     }
-    return Predictor(
-        Fitted(content["law"], tuple(content["coefficients"])),
-        error["p50"],
-        error["p90"],
-        error["rmse"],
-        tuple(content["log_errors"]),
-        FitRange(**known),
-    )
+    fitted = Fitted(content["law"], tuple(content["coefficients"]))
+    return Predictor(fitted, tuple(content["log_errors"]), FitRange(**known))
 
 
 @cache

@@ -33,7 +33,7 @@ CHECK_TESTS := $(addprefix tests/test_, $(addsuffix .py, import_directions units
 	experiments_config experiments_expand topology_conf fabric_files docs_links)) \
 	experiments/kit/tests/test_papers_claims.py
 
-.PHONY: demo test test-all check check-tests kernels all-kernels test-lowest pages docs lint types fuzz mutants clean
+.PHONY: demo test test-all checked all-tests check check-tests kernels all-kernels test-lowest pages docs lint types fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/netcosim demo
@@ -46,8 +46,13 @@ test: lint
 kernels: $(VENV)/.installed-test
 	$(BIN)/python tests/warm_up.py
 
-test-all: lint
+test-all: checked
+	$(MAKE) all-tests
+
+checked: lint
 	$(MAKE) -j2 types all-kernels
+
+all-tests: $(VENV)/.installed-test
 	$(TESTS) -m "not slow" --hypothesis-profile=all tests experiments
 
 all-kernels: $(VENV)/.installed-test

@@ -17,14 +17,8 @@ from netsim.errors import NetcosimError, need_name
 class AnyRule(Policy):
     """Policies that place by free nodes, all on the same machine: one of them places each job.
 
-    Every rule knows all jobs, whichever rule placed them. `allocate` uses the first one.
-
-    Parameters
-    ----------
-    rules : mapping of str to Policy
-        For the empty machine, by name; the first is the default.
-    called : str
-        Its name in results.
+    Every rule knows all jobs, whichever rule placed them. `allocate` uses the first one. ``rules``
+    are for the empty machine; results name them ``called``.
     """
 
     name = "any-rule"

@@ -20,10 +20,7 @@ _OF_ITS_RULE = ("name", "walltime_aware", "without_need", "replays", "relents_af
 class Islands(Policy):
     """A policy of each fabric: a job goes to the fabric with the fewest free nodes that places it.
 
-    Parameters
-    ----------
-    build : callable () -> Policy
-        The policy on the entire empty machine.
+    ``build`` returns the policy on the entire empty machine.
     """
 
     name = "islands"

@@ -3,9 +3,9 @@
 What is proven here is about *other* jobs: none uses a link of this one. It does not cover the
 flows of one job among themselves. A partition under the conditions of Smith and
 Lowenthal (HPDC 2021, 3.2.2) is *rearrangeable*: every permutation has routes at one flow a link
-(``tests/partition_permutation.py``), but these depend on the permutation. It is not free of
-contention under static routing: `netsim.routing.partition` gives how often the flows of a random
-permutation meet.
+(``experiments/jigsaw/tests``), but these depend on the permutation. It is not free of contention
+under static routing: `netsim.routing.partition` gives how often the flows of a random permutation
+meet.
 """
 
 from __future__ import annotations

@@ -53,17 +53,7 @@ def switch_levels(topology: Topology) -> Hierarchy:
 def fill(order: NDArray[np.int64], counts: Counts, free: Mask, width: int, n_nodes: int) -> Nodes:
     """Return the first ``n_nodes`` free nodes of blocks of ``width`` nodes, block after block.
 
-    Parameters
-    ----------
-    order : (k,) int64
-        Blocks in the order in which they are used up.
-    counts : (blocks,) int64
-        Free nodes of every block.
-    free : (n,) bool
-    width : int
-        Nodes a block.
-    n_nodes : int
-        At most the free nodes of the blocks in ``order``.
+    ``counts`` has the free nodes of every block; those in ``order`` have enough in all.
     """
     last = int(np.searchsorted(np.cumsum(counts[order]), n_nodes)) + 1
     used = order[:last]
@@ -75,12 +65,7 @@ def fill(order: NDArray[np.int64], counts: Counts, free: Mask, width: int, n_nod
 def in_turn(nodes: Nodes, block: NDArray[np.int64]) -> Nodes:
     """Return the nodes one a block in turn: first of each block, then the second of each, ...
 
-    Parameters
-    ----------
-    nodes : (k,) int64
-        Ascending; blocks are contiguous.
-    block : (k,) int64
-        Block of each, ascending.
+    Both are ascending, so that blocks are contiguous.
     """
     if not len(nodes):
         return nodes
@@ -198,13 +183,7 @@ class NodePolicy(Policy):
             self._flip(hidden, True)
 
     def take(self, job_id: int, nodes: NDArray[np.integer]) -> Placement:
-        """Place a job on given nodes.
-
-        Parameters
-        ----------
-        nodes : (k,) integer
-            In the order in which ranks are laid on them.
-        """
+        """Place a job on given nodes, in the order in which ranks are laid on them."""
         chosen = np.asarray(nodes, dtype=np.int64)
         inside = chosen[(chosen >= 0) & (chosen < len(self._free))]
         if not len(chosen) or len(inside) < len(chosen) or len(np.unique(chosen)) < len(chosen):

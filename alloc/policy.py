@@ -207,10 +207,7 @@ class Policy(ABC):
     def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
         """Return a copy of the state, without holds, for queues that are compiled.
 
-        Parameters
-        ----------
-        needs_Bps : sequence of float or None
-            `Request.bandwidth_Bps` of each kind of job.
+        ``needs_Bps`` has `Request.bandwidth_Bps` of each kind of job.
         """
         raise NotImplementedError(self.name)
 
@@ -231,17 +228,8 @@ class Policy(ABC):
     ) -> tuple[int, Placement] | None:
         """Place a waiting job beside one just placed, if the policy pairs jobs.
 
-        Parameters
-        ----------
-        lead : Request
-            As given to the `allocate` that has just succeeded.
-        waiting : iterable of Request
-            In queue order, as if started now.
-
-        Returns
-        -------
-        (int, Placement) or None
-            Position among the waiting jobs and the placement, taken; None if there is none.
+        ``waiting`` is in queue order, as if started now. Returns the position among them and the
+        placement, taken; None if there is none.
         """
         return None
 

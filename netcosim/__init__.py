@@ -19,34 +19,49 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.3.0"
 
 if TYPE_CHECKING:
-    from alloc.policy import Request
-    from alloc.registry import make_policy
-    from cosim.network.communication import Communication
-    from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-    from cosim.run_times.live import Live, LiveJob
-    from netcosim.archive.extract import archive_of
-    from netcosim.catalogue import describe, entries
-    from netcosim.config.config import Config
-    from netcosim.config.load import config_from, load_config
-    from netcosim.report.policies import policy_table
-    from netcosim.runs.cosim import run_cosim
-    from netcosim.runs.cosim_tables import result_tables
-    from netcosim.runs.run_result import Run, run
-    from netcosim.runs.store import Store
-    from netcosim.runs.sweep import run_points
-    from netsim.errors import ModelWarning, NetcosimError
-    from netsim.hierarchy import hierarchy_of
-    from netsim.packet.engine import simulate_packets
-    from netsim.packet.model import PacketConfig
-    from netsim.routing.registry import make_routing
-    from netsim.topologies.registry import make_topology, preset
-    from netsim.topology import Topology
-    from netsim.traffic import combine
-    from patterns.registry import make_pattern
-    from queuesim.metrics import summarise
-    from queuesim.queue import simulate_queue
-    from workloads.swf import read_swf, write_swf
-    from workloads.synthetic import laas_workload
+    from alloc.policy import Request as Request
+    from alloc.registry import make_policy as make_policy
+    from cosim.network.communication import Communication as Communication
+    from cosim.network.ensemble import (
+        Ensemble as Ensemble,
+    )
+    from cosim.network.ensemble import (
+        PlacedJob as PlacedJob,
+    )
+    from cosim.network.ensemble import (
+        SharedNetwork as SharedNetwork,
+    )
+    from cosim.run_times.live import Live as Live
+    from cosim.run_times.live import LiveJob as LiveJob
+    from netcosim.archive.extract import archive_of as archive_of
+    from netcosim.catalogue import describe as describe
+    from netcosim.catalogue import entries as entries
+    from netcosim.config.config import Config as Config
+    from netcosim.config.load import config_from as config_from
+    from netcosim.config.load import load_config as load_config
+    from netcosim.report.policies import policy_table as policy_table
+    from netcosim.runs.cosim import run_cosim as run_cosim
+    from netcosim.runs.cosim_tables import result_tables as result_tables
+    from netcosim.runs.run_result import Run as Run
+    from netcosim.runs.run_result import run as run
+    from netcosim.runs.store import Store as Store
+    from netcosim.runs.sweep import run_points as run_points
+    from netsim.errors import ModelWarning as ModelWarning
+    from netsim.errors import NetcosimError as NetcosimError
+    from netsim.hierarchy import hierarchy_of as hierarchy_of
+    from netsim.packet.engine import simulate_packets as simulate_packets
+    from netsim.packet.model import PacketConfig as PacketConfig
+    from netsim.routing.registry import make_routing as make_routing
+    from netsim.topologies.registry import make_topology as make_topology
+    from netsim.topologies.registry import preset as preset
+    from netsim.topology import Topology as Topology
+    from netsim.traffic import combine as combine
+    from patterns.registry import make_pattern as make_pattern
+    from queuesim.metrics import summarise as summarise
+    from queuesim.queue import simulate_queue as simulate_queue
+    from workloads.swf import read_swf as read_swf
+    from workloads.swf import write_swf as write_swf
+    from workloads.synthetic import laas_workload as laas_workload
 
 
 _HOMES = {
@@ -81,46 +96,7 @@ _HOMES = {
 }
 """The imports above as data: type checkers read those, Python these; a test holds them equal."""
 
-__all__ = [
-    "Communication",
-    "Config",
-    "Ensemble",
-    "Live",
-    "LiveJob",
-    "ModelWarning",
-    "NetcosimError",
-    "PacketConfig",
-    "PlacedJob",
-    "Request",
-    "Run",
-    "SharedNetwork",
-    "Store",
-    "Topology",
-    "__version__",
-    "archive_of",
-    "combine",
-    "config_from",
-    "describe",
-    "entries",
-    "hierarchy_of",
-    "laas_workload",
-    "load_config",
-    "make_pattern",
-    "make_policy",
-    "make_routing",
-    "make_topology",
-    "policy_table",
-    "preset",
-    "read_swf",
-    "result_tables",
-    "run",
-    "run_cosim",
-    "run_points",
-    "simulate_packets",
-    "simulate_queue",
-    "summarise",
-    "write_swf",
-]
+__all__ = sorted(["__version__", *(name for names in _HOMES.values() for name in names)])
 
 
 def __getattr__(name: str) -> Any:

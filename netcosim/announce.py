@@ -148,21 +148,10 @@ def with_threads_that_fit(config: Config, processes: int) -> tuple[Config, str |
 
 
 def compile_kernels(parts: Iterable[str] = tuple(PARTS)) -> list[str]:
-    """Compile kernels that the cache of this version lacks, and print so on stderr.
+    """Compile those parts of `PARTS` that the cache of this version lacks; return and print which.
 
     A separate bar shows how far it is. It must come before the bar of a run, whose estimate would
-    count the compilation. Under MPI
-    rank 0 compiles; the others get their first point after it has.
-
-    Parameters
-    ----------
-    parts : iterable of str
-        Of `netcosim.kernel_parts.PARTS`.
-
-    Returns
-    -------
-    list of str
-        The parts that were compiled now.
+    count the compilation. Under MPI rank 0 compiles; the others get their first point after it has.
     """
     folder = cache_folder()
     missing = [part for part in PARTS if part in parts and not mark_of(folder, part).exists()]

@@ -28,7 +28,8 @@ def table_frame(store: Store, name: str) -> pd.DataFrame:
         values = frame[column]
         if isinstance(column, str) and "." in column:
             found = {key: configs[key].get(column) for key in dict.fromkeys(frame["point"])}
-            if any(_is_tables(value) for value in found.values()):
+            entries = (one for value in found.values() if isinstance(value, list) for one in value)
+            if any(isinstance(entry, Mapping) for entry in entries):
                 for title, cells in _in_words(column, found).items():
                     columns[title] = frame["point"].map(cells)
                 continue
@@ -78,10 +79,6 @@ def _fraction(key: str, value: object) -> object:
     if key == "communication_fraction" and isinstance(value, (list, tuple)) and len(value) == 2:
         return value[0] if value[0] == value[1] else f"{value[0]} to {value[1]}"
     return value
-
-
-def _is_tables(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(entry, Mapping) for entry in value)
 
 
 def _in_words(name: str, found: Mapping[str, object]) -> dict[str, dict[str, object]]:

@@ -41,14 +41,9 @@ def format_key(parameter: Parameter) -> str:
         what = "a size" if unit.dimension == "bytes" else f"a {unit.dimension}"
         phrase = phrase.replace("a whole number", what).replace("a number", what)
         if isinstance(parameter.default, (int, float)):
-            phrase = phrase.replace(
-                f"default {parameter.default}", f'default "{_shown(parameter, parameter.default)}"'
-            )
+            default = _quantity(parameter.name, parameter.default)
+            phrase = phrase.replace(f"default {parameter.default}", f'default "{default}"')
     return f"{short_name(parameter.name)}: {phrase}"
-
-
-def _shown(parameter: Parameter, value: object) -> str:
-    return _quantity(parameter.name, value)
 
 
 def _quantity(name: str, value: object) -> str:
@@ -74,11 +69,13 @@ def _topology(name: str, entry: Any) -> Lines:
 def _machine(name: str, entry: Any) -> Lines:
     from netsim.topologies.registry import FAMILIES, preset
 
-    known, given = FAMILIES[entry.family].parameters, entry.params.items()
-    phrase = [f"    {short_name(k)} = {_shown(known[k], v)}" for k, v in given]
     topology = preset(name)
     notes = [f"  note: {line}" for line in FAMILIES[entry.family].notes(topology)]
-    return [*format_links(topology), "  parameters:", *phrase, *notes]
+    return [*format_links(topology), "  parameters:", *_settings(entry.params), *notes]
+
+
+def _settings(keys: Mapping[str, object]) -> Lines:
+    return [f"    {short_name(key)} = {_quantity(key, value)}" for key, value in keys.items()]
 
 
 def format_links(topology: Topology) -> Lines:
@@ -106,16 +103,13 @@ def _routing(name: str, entry: Any) -> Lines:
 def _recipe(name: str, entry: Any) -> Lines:
     from netsim.packet.presets import PACKET_PRESETS
 
-    def phrase(keys: Mapping[str, object]) -> Lines:
-        return [f"    {short_name(key)} = {_quantity(key, value)}" for key, value in keys.items()]
-
     return [
         f"  topologies: {', '.join(entry.families) or 'any'}",
         f'  in a config: recipe = "{name}" under [machine]',
         f"  routing: {entry.routing or 'the default of the topology'}",
-        *phrase(entry.routing_parameters),
+        *_settings(entry.routing_parameters),
         f"  [machine.packet]: {PACKET_PRESETS[entry.packet_preset].description}",
-        *phrase(entry.packet_keys),
+        *_settings(entry.packet_keys),
     ]
 
 
@@ -136,10 +130,6 @@ def _runtime_model(name: str, entry: Any) -> Lines:
     return [*_keys(entry.declares(), f"[queue.{name}]"), *_doc(entry)]
 
 
-def _network_scheduler(name: str, entry: Any) -> Lines:
-    return _doc(entry)
-
-
 def _log(name: str, entry: Any) -> Lines:
     from workloads.registry import describe as describe_log
 
@@ -155,14 +145,6 @@ def _importer(name: str, entry: Any) -> Lines:
     return [*keys, *(f"  {line}" for line in fields)]
 
 
-def _mix(name: str, entry: Any) -> Lines:
-    return [f"  {line}" for line in entry.details]
-
-
-def _nothing(name: str, entry: Any) -> Lines:
-    return []
-
-
 def _doc(thing: object) -> Lines:
     """Return the docstring without its sections: parameters, which no config can set, and notes."""
     text = re.split(r"\n\w+\n---", inspect.getdoc(thing) or "")[0].rstrip()
@@ -176,7 +158,7 @@ class Kind:
     singular: str
     registry: str
     """``module:NAME`` of a mapping from names to entries with a ``description``."""
-    details: Callable[[str, Any], Lines] = _nothing
+    details: Callable[[str, Any], Lines] = lambda name, entry: []
     """``details(name, entry)``: further lines on it."""
 
 
@@ -194,14 +176,14 @@ KINDS: dict[str, Kind] = {
     "estimates": Kind("estimate", "queuesim.registry:ESTIMATES"),
     "runtime-models": Kind("runtime-model", "cosim.registry:RUNTIME_MODELS", _runtime_model),
     "network-schedulers": Kind(
-        "network-scheduler",
-        "cosim.registry:NETWORK_SCHEDULERS",
-        _network_scheduler,
+        "network-scheduler", "cosim.registry:NETWORK_SCHEDULERS", lambda name, entry: _doc(entry)
     ),
     "measures": Kind("measure", "cosim.registry:MEASURES"),
     "observables": Kind("observable", "queuesim.observables.registry:OBSERVABLES"),
     "scenarios": Kind("scenario", "queuesim.registry:SCENARIOS"),
-    "mixes": Kind("mix", "workloads.registry:MIXES", _mix),
+    "mixes": Kind(
+        "mix", "workloads.registry:MIXES", lambda name, entry: [f"  {x}" for x in entry.details]
+    ),
     "logs": Kind("log", "workloads.registry:LOGS", _log),
     "importers": Kind("importer", "workloads.importers.registry:IMPORTERS", _importer),
     "papers": Kind("paper", "netcosim.papers:PAPERS"),
@@ -309,7 +291,7 @@ def describe(name: str, among: Sequence[str] | None = None) -> Lines:
     dragonfly-272 (machine)
       dragonfly of 17 groups of 4 routers of 4 nodes, 8 Gbit/s links
     """
-    from netsim.errors import meant, need_name
+    from netsim.errors import meant
     from netsim.kinds import NONE, need_kinds
 
     need_kinds("describe", {"name": (name, str), "among": (among, (list, tuple, NONE))})

@@ -135,7 +135,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with stoppable():
             return _run(given)
     except Stopped as stop:
-        _say(f"{stop.word}{_how_to_go_on(given)}")
+        stored = given[:1] and given[0] in _KEEPS_POINTS
+        what = "; what was computed is stored, the same command goes on from there"
+        _say(f"{stop.word}{what if stored else ''}")
         return stop.status
     except BrokenPipeError:
         close_pipes()
@@ -215,13 +217,6 @@ def _check_environment() -> None:
             f"environment variable NUMBA_NUM_THREADS = {given!r}; it must be a whole number from "
             "1 to 999999, or unset"
         )
-
-
-def _how_to_go_on(given: Sequence[str]) -> str:
-    """Return a note for a user who stopped a command: whether its work is stored."""
-    if given[:1] and given[0] in _KEEPS_POINTS:
-        return "; what was computed is stored, the same command goes on from there"
-    return ""
 
 
 def _fail(message: str) -> int:

@@ -71,15 +71,7 @@ def read_demo_log(path: Path, processors_per_node: int | None = None) -> DemoLog
 def demo_config_text(
     log: DemoLog | None, first: int | None, policies: Sequence[str], seed: int
 ) -> str:
-    """Return the config as TOML text.
-
-    Parameters
-    ----------
-    log : DemoLog or None
-        None for generated jobs.
-    first : int or None
-        Number of jobs to use, from the first.
-    """
+    """Return the config as TOML text, for the first jobs of a log or for generated ones."""
     if log is None:
         machine = MACHINE_GENERATED
         workload = GENERATED.replace("n_jobs = 600", f"n_jobs = {600 if first is None else first}")
@@ -105,15 +97,7 @@ def log_keys(log: DemoLog, first: int | None = None) -> str:
 def config_text(
     machine: str, workload: str, largest: int, policies: Sequence[str], seed: int
 ) -> str:
-    """Return a commented config with a mix of patterns that suits the jobs.
-
-    Parameters
-    ----------
-    machine, workload : str
-        Keys of ``[machine]`` and ``[workload]``.
-    largest : int
-        Nodes of the largest job.
-    """
+    """Return a commented config with a mix of patterns for jobs of up to ``largest`` nodes."""
     large = largest > LARGE_JOB
     template = files("netcosim").joinpath("demo.toml.in").read_text("utf-8")
     return template.format(

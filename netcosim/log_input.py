@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from netsim.errors import NetcosimError
 from netsim.files import MAX_TEXT_BYTES, first_lines
@@ -23,14 +22,9 @@ def log_file(log: str) -> Iterator[str]:
     """Yield a file with the log: itself, or a copy of what comes through an open pipe.
 
     A reader reads a log more than once: its first bytes determine its format. The copy exists
-    during the block, and messages name it as the user did.
-
-    Parameters
-    ----------
-    log : str
-        A file, "-" for standard input, or a name that the shell gives to an open pipe
-        (/dev/stdin, /dev/fd/63). Other pipes and devices are left to the reader, which refuses
-        them: opening one may block for ever.
+    during the block, and messages name it as the user did. A pipe is "-" for standard input, or a
+    name that the shell gives to an open one (/dev/stdin, /dev/fd/63). Other pipes and devices are
+    left to the reader, which refuses them: opening one may block for ever.
     """
     if not _is_pipe(log):
         yield log
@@ -63,7 +57,9 @@ def _is_pipe(log: str) -> bool:
 
 def _copy(log: str, name: str, path: Path) -> None:
     try:
-        with _opened(log) as source, path.open("wb") as copy:
+        # a copy of the descriptor: standard input stays open when the log has been read
+        descriptor = os.dup(0) if log == STDIN else os.open(log, os.O_RDONLY)
+        with os.fdopen(descriptor, "rb") as source, path.open("wb") as copy:
             if source.isatty():
                 raise NetcosimError(f"{name}: a terminal; send a log through a pipe")
             size = 0
@@ -75,11 +71,6 @@ def _copy(log: str, name: str, path: Path) -> None:
                 copy.write(chunk)
     except OSError as error:
         raise NetcosimError(f"{name}: cannot be read: {error.strerror}") from None
-
-
-def _opened(log: str) -> IO[bytes]:
-    # a copy of the descriptor: standard input stays open when the log has been read
-    return os.fdopen(os.dup(0), "rb") if log == STDIN else open(log, "rb")
 
 
 def _is_table(path: Path) -> bool:

@@ -15,14 +15,7 @@ class Stopped(KeyboardInterrupt):
     """A signal requests the command to end: Ctrl-C, or with `Terminated` SIGTERM.
 
     Takes whatever arguments: compiled code passes an exception on as its class, called with the
-    text. What matters belongs to the class.
-
-    Attributes
-    ----------
-    word : str
-        Message for the user.
-    status : int
-        The exit status: 128 and the signal's number.
+    text. What matters belongs to the class: the message, and the exit status, 128 and the signal.
     """
 
     word = "interrupted"

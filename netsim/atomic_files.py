@@ -128,12 +128,8 @@ def defer_signals() -> Iterator[None]:
 
 
 def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
-    """Acquire ``path.lock``; the system releases it when the process ends, however it ends.
-
-    Parameters
-    ----------
-    what : str
-        What it protects, for the message.
+    """Acquire ``path.lock`` of ``what``; the system releases it when the process ends, however it
+    ends.
     """
     lock = try_lock(path)
     if lock is None:

@@ -49,11 +49,6 @@ def read_text(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> str:
     """Return the text of a file in UTF-8; gzip, bzip2 and xz are recognised by their first bytes.
 
     A byte-order mark is left out. Only regular files are read: a pipe or a device may never end.
-
-    Parameters
-    ----------
-    limit_bytes : int
-        Most bytes of text.
     """
     raw = read_bytes(path, limit_bytes=limit_bytes)
     try:
@@ -88,13 +83,7 @@ def read_lines(
 
 
 def encoding_of(raw: bytes | bytearray, *, cut: bool = False) -> str:
-    """Return "utf-8" if all bytes are UTF-8, else "latin-1".
-
-    Parameters
-    ----------
-    cut : bool
-        Whether more would follow: the last character may be there in part.
-    """
+    """Return "utf-8" if all bytes are, but for a last character that is ``cut``; else "latin-1"."""
     if raw.isascii():
         return "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -109,13 +98,7 @@ def encoding_of(raw: bytes | bytearray, *, cut: bool = False) -> str:
 
 
 def first_lines(path: str | Path, n_bytes: int = 4096) -> list[str]:
-    """Return the first lines of a text file, unzipped, as by `read_lines`.
-
-    Parameters
-    ----------
-    n_bytes : int
-        So much is looked at; the last line may be cut.
-    """
+    """Return the lines of the first bytes of a text, unzipped; the last one may be cut."""
     path = Path(path)
     check_file(path)
     try:

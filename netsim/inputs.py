@@ -145,14 +145,8 @@ def _inputs_of(content: object) -> Iterator[Mapping[str, object]]:
 def place_files(content: dict[str, Any], keys: Iterable[str], folder: Path) -> None:
     """Make relative paths at dotted keys absolute where such a file lies in a folder.
 
-    Other paths stay relative to the working directory.
-
-    Parameters
-    ----------
-    content : dict
-        Changed in place.
-    keys : iterable of str
-        ``a.b.c``; ``*`` matches each entry of a list. A value is a path or has one at "file".
+    Other paths stay relative to the working directory. The content is changed in place; ``*`` in a
+    key matches each entry of a list. A value is a path or has one at "file".
     """
     for dotted in keys:
         *path, key = dotted.split(".")
@@ -195,12 +189,8 @@ _RANK_FILE = re.compile(r"(?P<prefix>.+)\.(?P<rank>[0-9]+)\.(?P<end>et|json)")
 def ranks_of(path: str | Path) -> list[Path]:
     """Return the files that differ from this one in the number of their rank, in order.
 
-    ``w.0.et``, ``w.1.et``, ... A file of another name, or without others, is alone.
-
-    Raises
-    ------
-    NetcosimError
-        A rank is missing between others.
+    ``w.0.et``, ``w.1.et``, ... A file of another name, or without others, is alone; one that is
+    missing between others is an error.
     """
     path = Path(path)
     own = _RANK_FILE.fullmatch(path.name)

@@ -88,19 +88,7 @@ def need_array(
     real: bool = False,
     nan: bool = False,
 ) -> NDArray[Any]:
-    """Return numbers as a flat array.
-
-    Parameters
-    ----------
-    n : int, optional
-        How many.
-    low, high : float
-        Limits of each.
-    real : bool
-        Whether they need not be whole numbers.
-    nan : bool
-        Whether NaN is allowed as well.
-    """
+    """Return numbers as a flat array of length ``n``; each is within limits, and whole or real."""
     try:
         array = np.asarray(values)
     except ValueError:  # lists of different lengths

@@ -81,12 +81,8 @@ def _group(group: Path, limit: str, use: str, dropped: str) -> tuple[int, int] |
 def need_memory(where: str, wanted: int) -> None:
     """Raise NetcosimError if ``wanted`` bytes are more than the machine has, or has left.
 
-    Parameters
-    ----------
-    where : str
-        What is requested, with the key and the resulting size.
-    wanted : int
-        An estimate; whole numbers of any size, so that it cannot overflow.
+    ``where`` is what is requested, with the key and the resulting size. ``wanted`` is an estimate,
+    of any size, so that it cannot overflow.
     """
     if wanted < _ALWAYS_THERE:
         return

@@ -7,12 +7,8 @@ from types import ModuleType
 
 
 def optional_module(name: str) -> ModuleType | None:
-    """Import a module, or return None where its folder has been deleted.
-
-    Parameters
-    ----------
-    name : str
-        Such as "alloc.bluegene.plugin".
+    """Import a module such as "alloc.bluegene.plugin"; return None where its folder has been
+    deleted.
     """
     try:
         return importlib.import_module(name)

@@ -248,11 +248,8 @@ def model_from(
 ) -> type[BaseModel]:
     """Return a pydantic model of parameters: frozen, nothing unknown.
 
-    Parameters
-    ----------
-    kind_of : callable, optional
-        ``kind_of(parameter)``: the type of a field, for code that reads quantities with units or
-        files; by default `checked_kind`.
+    ``kind_of(parameter)`` is the type of a field, for code that reads quantities with units or
+    files; by default `checked_kind`.
     """
     from pydantic import ConfigDict, Field, create_model
 
@@ -354,15 +351,7 @@ def mistake_in(factory: Factory, given: Mapping[str, object]) -> tuple[str, str]
 
 
 def checked(where: str, factory: Factory, given: Mapping[str, object]) -> dict[str, Any]:
-    """Check given parameters and return them as plain values, without defaults.
-
-    Parameters
-    ----------
-    where : str
-        Begins the message of an error: "pattern halo2d".
-    factory : callable
-        Declares the parameters.
-    """
+    """Return given parameters, checked as ``factory`` declares them, without defaults."""
     known = parameters_of(factory)
     for name in given:
         if name not in known:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Sequence
 from contextlib import suppress
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from netsim.errors import NetcosimError
-from netsim.registry import IN_USE, Registry
+from netsim.registry import IN_USE, Registry, object_at
 
 T = TypeVar("T")
 LIST = "PLUGIN"
@@ -18,13 +17,7 @@ LIST = "PLUGIN"
 
 
 def entries_of(module: ModuleType, where: str) -> dict[str, dict[str, Any]]:
-    """Return the entries of a plug-in's list, by registry and name.
-
-    Parameters
-    ----------
-    where : str
-        The plug-in, as a message begins.
-    """
+    """Return the entries of a plug-in's list, by registry and name; ``where`` begins messages."""
     listed = getattr(module, LIST, None)
     if not isinstance(listed, (list, tuple)) or not listed:
         raise NetcosimError(
@@ -46,12 +39,6 @@ def _inner(entry: object) -> Sequence[object]:
     return getattr(entry, "routings", ()) if not isinstance(entry, type) else ()
 
 
-def registry_at(home: str) -> Registry[Any]:
-    """Return the registry at ``"module:NAME"``."""
-    module, _, name = home.partition(":")
-    return cast("Registry[Any]", getattr(importlib.import_module(module), name))
-
-
 def registry_for(thing: object, where: str) -> Registry[Any]:
     """Return the registry of an entry, checking that the entry is complete."""
     at, home = place_of(thing), getattr(thing, "registered_in", None)
@@ -60,7 +47,7 @@ def registry_for(thing: object, where: str) -> Registry[Any]:
             f"{where}{at}: {_shown(thing)} in {LIST} is no entry of any kind; entries are made "
             "from the project's own classes (a subclass of Policy, an Order, a Pattern, ...)"
         )
-    registry = registry_at(home)
+    registry: Registry[Any] = object_at(home)
     if registry.classes != isinstance(thing, type):
         wanted = "the class itself" if registry.classes else f"a {registry.base.__name__} made"
         raise NetcosimError(
@@ -96,7 +83,7 @@ def label_of(entry: Any) -> str:
     """Return kind and name of an entry, after its plug-in if it is of one."""
     home, name = entry.registered_in, entry.name
     sources = [p.source for p in IN_USE.get() if name in p.entries.get(home, {})]
-    return f"{''.join(f'plug-in {s}: ' for s in sources)}{registry_at(home).what} {name!r}"
+    return f"{''.join(f'plug-in {s}: ' for s in sources)}{object_at(home).what} {name!r}"
 
 
 def given_by(entry: Any, value: T, kind: type) -> T:

@@ -28,8 +28,8 @@ from typing import Any, cast
 
 from netsim.errors import NetcosimError
 from netsim.inputs import file_digest, is_input
-from netsim.plugin_entries import checked_name, entries_of, place_of, registry_at, registry_for
-from netsim.registry import IN_USE
+from netsim.plugin_entries import checked_name, entries_of, place_of, registry_for
+from netsim.registry import IN_USE, object_at
 
 GROUP = "netcosim.plugins"
 """The group of entry points by which an installed package brings plug-ins."""
@@ -69,14 +69,8 @@ class Plugin:
 
 
 def load_plugin(source: str, folder: Path | None = None) -> Plugin:
-    """Read a plug-in.
-
-    Parameters
-    ----------
-    source : str
-        A file (its name ends in ``.py``) or an importable module.
-    folder : Path, optional
-        Where a file is looked up first.
+    """Read a plug-in: a file (its name ends in ``.py``), first in a folder, or an importable
+    module.
     """
     if not source.endswith(".py"):
         return _load_module(source, source)
@@ -102,22 +96,13 @@ def pinned_plugin(content: Mapping[str, str]) -> Plugin:
 
 
 def pinned_class(content: Mapping[str, str], home: str) -> tuple[Plugin, type]:
-    """Return a class in a file that a config names, which must still hold what it held.
+    """Return a plug-in and its class that a config names, which must still hold what it held.
 
-    Parameters
-    ----------
-    content : mapping
-        ``file``, ``sha256`` and the class's ``name``.
-    home : str
-        Of the registry whose entries it is like.
-
-    Returns
-    -------
-    plugin : Plugin
-        The file, which registers nothing: inside of `using`, errors of the class name its line.
-    found : type
+    The config has ``file``, ``sha256`` and the class's ``name``; ``home`` is the registry whose
+    entries it is like. The file registers nothing: inside of `using`, errors of the class name its
+    line.
     """
-    path, name, registry = content["file"], content["name"], registry_at(home)
+    path, name, registry = content["file"], content["name"], object_at(home)
     digest = file_digest(path)
     _refuse_changed(path, digest, content)
     module, source = _file_module(path, digest)
@@ -233,7 +218,7 @@ def _refuse_twice(plugin: Plugin, others: Sequence[Plugin]) -> None:
             for name in entries:
                 if name in other.entries.get(home, {}):
                     raise NetcosimError(
-                        f"plug-in {plugin.source}: {registry_at(home).what} {name!r} is taken by "
+                        f"plug-in {plugin.source}: {object_at(home).what} {name!r} is taken by "
                         f"plug-in {other.source}; give it another name"
                     )
 

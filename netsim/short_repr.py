@@ -23,12 +23,8 @@ _LEFT = ' style="text-align:left"'
 def short_repr(*names: str) -> Callable[[Kind], Kind]:
     """Give a class a ``repr`` of a few lines, and an HTML table with the same content.
 
+    Shown are attributes, dots allowed ("config.machine"), by default the fields of the dataclass.
     Arrays are shown by length, type and range, long lists by length, other results by name.
-
-    Parameters
-    ----------
-    *names : str
-        Attributes to show, dots allowed ("config.machine"); by default the fields of the dataclass.
     """
 
     def text(self: Any) -> str:

@@ -34,13 +34,7 @@ def whole_number(text: str, low: int = 0, high: int = MAX_WHOLE) -> int | None:
 
 
 def need_whole(where: str, what: str, text: str, low: int = 0, high: int = MAX_WHOLE) -> int:
-    """Return the whole number that a text is.
-
-    Parameters
-    ----------
-    where : str
-        Begins the message: ``file:line``, or the key or option.
-    """
+    """Return the whole number that a text is; ``where``, as ``file:line``, begins messages."""
     number = whole_number(text, low, high)
     if number is None:
         most = "" if high == MAX_WHOLE else f" to {high:,}"
@@ -65,14 +59,7 @@ def csv_cells(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of each row's last line in the file, and the cells of the row.
 
-    Parameters
-    ----------
-    path : str or Path
-        For messages.
-    before : int
-        Lines of the file before these.
-    strict : bool
-        Whether quotes that are not closed are refused.
+    ``before``: lines of the file before these. ``strict``: refuse quotes that are not closed.
     """
     reader = csv.reader(lines, delimiter=separator, strict=strict)
     while True:

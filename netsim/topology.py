@@ -298,12 +298,8 @@ def build_topology(
 ) -> Topology:
     """Put nodes, routers and router links into the standard order, checked.
 
-    Parameters
-    ----------
-    node_names : sequence of str
-        Of every node, each another; or empty.
-    scale_up, nic_rail, islands : (n_nodes,) int32, optional
-        See `Topology`; ``scale_up`` needs at least two ports a node, ``nic_rail`` exactly two.
+    Names of nodes are different, or there are none. For the last arguments, (n_nodes,) int32, see
+    `Topology`; ``scale_up`` needs at least two ports a node, ``nic_rail`` exactly two.
     """
     port_router = np.asarray(ports.router, dtype=np.int32)
     n, rails = len(port_router), ports.rails

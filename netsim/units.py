@@ -94,16 +94,9 @@ def short_name(name: str) -> str:
 
 
 def parse_exact(value: object, dimension: Dimension, *, plain: bool = False) -> Fraction:
-    """Return a quantity as an exact fraction of its SI unit (bytes/s, bytes, seconds).
-
-    Parameters
-    ----------
-    value : str or number
-        ``"8 Gbit/s"``, ``"1 KiB"``, ``"2 us"``.
-    dimension : {"bandwidth", "bytes", "time"}
-    plain : bool
-        Whether a number without a unit is taken as SI, for parameters whose name carries the
-        unit. A text always needs one.
+    """Return a quantity, "8 Gbit/s" or "2 us", as an exact fraction of its SI unit.
+    ``plain``: whether a number without a unit is taken as SI, for parameters whose name carries the
+    unit. A text always needs one.
     """
     hint = f'a quantity like "{_EXAMPLE[dimension]}"; units: {_SHOWN[dimension]}'
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -163,12 +156,7 @@ def parse_quantity(value: object, dimension: Dimension, *, plain: bool = False) 
 def format_quantity(value: float, dimension: Dimension, digits: int = 4) -> str:
     """Return a SI number for humans: the largest unit that gives a number of 1 or more.
 
-    Parameters
-    ----------
-    value : float
-        Bytes per second, bytes or seconds; nan and infinities are written as they are.
-    digits : int
-        Significant digits; trailing zeros are dropped.
+    So many significant digits, without trailing zeros; nan and infinities are written as they are.
 
     Examples
     --------

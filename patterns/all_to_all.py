@@ -15,14 +15,9 @@ def all_to_all(
 ) -> Program:
     """Build an all-to-all: every rank sends ``message_bytes`` to each other rank.
 
-    Parameters
-    ----------
-    n_ranks, message_bytes, iterations : int
-        All at least 1.
-    order : {"ring", "pairwise", "at-once"}
-        See `patterns.exchange.group_all_to_all`. ring is what SST's ember and firefly
-        run in the Level-Spread paper: rank r sends to r+1, r+2, ... and waits in each
-        step only for the matching receive.
+    For the orders see `patterns.exchange.group_all_to_all`. "ring" is what SST's ember and firefly
+    run in the Level-Spread paper: rank r sends to r+1, r+2, ... and waits in each step only for the
+    matching receive.
     """
     check_common(n_ranks, message_bytes, iterations)
     everyone = np.arange(n_ranks, dtype=np.int64)[None, :]

@@ -74,24 +74,17 @@ def bisection_pairing(
 ) -> Program:
     """Build rounds of exchange with a fixed partner, without synchronisation across pairs.
 
-    This is the bisection pairing experiment (furthest-node scheme) of Oltchik et al., section
-    4.1: 4 warm-up rounds and 26 counted ones, in each of which both sides send 16 chunks
-    of 0.1342 GB at the same time.
+    This is the bisection pairing experiment (furthest-node scheme) of Oltchik et al., section 4.1:
+    4 warm-up rounds and 26 counted ones, in each of which both sides send 16 chunks of 0.1342 GB at
+    the same time. Warm-up rounds are ordinary rounds; measurements leave them out.
 
-    Parameters
-    ----------
-    n_ranks, message_bytes, iterations : int
-        An iteration is ``warmup_rounds + rounds`` rounds.
-    partner : (n_ranks,) int, optional
-        Partner of each rank, its own inverse; a rank that is its own partner idles. The furthest
-        node depends on the topology, so the caller gives it. If left out: rank i and
-        i + n/2 (the last rank idles if n is odd).
-    rounds, warmup_rounds : int
-        Warm-up rounds are ordinary rounds; measurements leave them out.
-    mode : {"both", "ping-pong", "one-way", "put", "get"}
-        both: the two sides send at the same time. ping-pong: the upper rank answers. one-way: it
-        answers all chunks of a round with one message of 4 bytes, as osu_bw and osu_mbw_mr do. put,
-        get: the lower rank puts or gets the chunks, as osu_put_bw and osu_get_bw do.
+    ``partner`` is the partner of each rank, its own inverse; a rank that is its own partner idles.
+    The furthest node depends on the topology, so the caller gives it. If left out: rank i and i +
+    n/2 (the last rank idles if n is odd).
+
+    Modes: both: the two sides send at the same time. ping-pong: the upper rank answers. one-way: it
+    answers all chunks of a round with one message of 4 bytes, as osu_bw and osu_mbw_mr do. put,
+    get: the lower rank puts or gets the chunks, as osu_put_bw and osu_get_bw do.
     """
     check_common(n_ranks, message_bytes, iterations)
     if rounds < 1 or warmup_rounds < 0 or chunks < 1:

@@ -25,20 +25,14 @@ def broadcast(
 ) -> Program:
     """Build a broadcast: rank 0 sends ``message_bytes`` to each other rank.
 
-    Parameters
-    ----------
-    n_ranks, message_bytes, iterations : int
-        All at least 1. The Level-Spread paper sends elements of 8 bytes, so its "1 KB"
-        broadcast is ``message_bytes=8000`` here.
-    algorithm : {"flat", "binomial", "binary"}
-        flat: rank 0 posts all messages in one step. binomial: a rank with the data
-        passes it on; rank r gets it from r without its highest bit. binary: rank r gets
-        it from (r - 1) div 2 and sends it to 2 r + 1, then 2 r + 2, as in SST's firefly
-        (its collective tree has degree 2), which the Level-Spread paper ran.
+    The Level-Spread paper sends elements of 8 bytes, so its "1 KB" broadcast is
+    ``message_bytes=8000`` here. Rank 0 does not wait, so with several iterations it runs ahead of
+    the others.
 
-    Notes
-    -----
-    Rank 0 does not wait, so with several iterations it runs ahead of the others.
+    Algorithms: flat: rank 0 posts all messages in one step. binomial: a rank with the data passes
+    it on; rank r gets it from r without its highest bit. binary: rank r gets it from (r - 1) div 2
+    and sends it to 2 r + 1, then 2 r + 2, as in SST's firefly (its collective tree has degree 2),
+    which the Level-Spread paper ran.
     """
     check_common(n_ranks, message_bytes, iterations)
     need_name("broadcast algorithm", algorithm, ALGORITHMS)

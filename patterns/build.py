@@ -71,12 +71,8 @@ STEP_BYTES = 80
 def need_messages(n_messages: int, n_steps: int, given: str) -> None:
     """Refuse a program that cannot be numbered or held, before it is made.
 
-    Parameters
-    ----------
-    n_messages, n_steps : int
-        Of all ranks and iterations; plain whole numbers, which do not overflow.
-    given : str
-        The parameters that make so many.
+    The messages and steps are those of all ranks and iterations, in whole numbers, which do not
+    overflow; ``given`` are the parameters that make so many.
     """
     size = f"pattern: {given} makes {shown(n_messages)} messages in {shown(n_steps)} steps"
     if max(n_messages, n_steps) > MAX_INDEX:
@@ -106,22 +102,13 @@ def build_program(
 ) -> Program:
     """Make the Program in which every rank repeats its steps ``iterations`` times.
 
-    Parameters
-    ----------
-    n_steps : int or (n_ranks,) int
-        Of one iteration, the same for all ranks or one number a rank.
-    messages : Messages
-        Of one iteration.
-    compute_s : float, (n_steps,) or (all steps of one iteration,) float
-        Seconds of computing before the sends: of all steps, of each if all ranks have the same
-        steps, or of each step of each rank.
-    wait : bool
-        True: a step waits for all messages that name it. False: no rank waits.
-    stream_ptr : (n_ranks+1,) int64, optional
-        First stream of each rank. Messages, steps and times are then those of streams, numbered
-        through, where they are those of ranks without it.
-    kinds, step_kind : tuple of str, int
-        As in `netsim.traffic.Program`; ``step_kind`` in the shapes of ``compute_s``.
+    Steps, of all ranks or of each, and messages are those of one iteration. ``compute_s`` is
+    computing before the sends: of all steps, of each if all ranks have the same steps, or of each
+    step of each rank. ``step_kind`` has the same shapes. With ``wait`` a step waits for all
+    messages that name it.
+
+    ``stream_ptr`` is the first stream of each rank. Messages, steps and times are then those of
+    streams, numbered through, where they are those of ranks without it.
     """
     n_streams = n_ranks if stream_ptr is None else int(stream_ptr[-1])
     per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_streams,))
@@ -214,13 +201,8 @@ def build_one_sided(
     """Make the Program of puts or gets, which the NIC of the target answers without a processor.
 
     The NIC of a rank has a stream for each rank that accesses it, which answers in order.
-
-    Parameters
-    ----------
-    n_steps : int
-        Of each rank in one iteration.
-    operations : Messages
-        From origin to target; ``dst_step`` is the step of the origin that waits for the answer.
+    Operations go from origin to target; ``dst_step`` is the step of the origin that waits for the
+    answer.
     """
     o = operations
     pairs, pair_of = np.unique(o.dst * n_ranks + o.src, return_inverse=True)

@@ -64,11 +64,7 @@ def shift_destinations(n_ranks: int, shift: int) -> Destinations:
 def tornado_destinations(grid: Sequence[int]) -> Destinations:
     """Return destinations ``ceil(k / 2) - 1`` of k around each dimension (Dally and Towles).
 
-    Parameters
-    ----------
-    grid : sequence of int
-        Ranks along each dimension, the first one fastest. A side of 1 or 2 moves
-        nothing, so a rank may send to itself.
+    The first dimension is fastest. A side of 1 or 2 moves nothing, so a rank may send to itself.
     """
     sides = np.asarray(grid, dtype=np.int64)
     table = ranks_at(coordinates(grid) + (sides + 1) // 2 - 1, grid)
@@ -106,10 +102,7 @@ def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> 
 def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
     """Return destinations drawn with the probability of their column's weight in the sender's row.
 
-    Parameters
-    ----------
-    table : (n, n) float64
-        At least 0. A rank whose row is 0 sends nothing, so its receivers are not used.
+    A rank whose row is 0 sends nothing, so its receivers are not used.
     """
     n = len(table)
     total = table.sum(axis=1, keepdims=True)

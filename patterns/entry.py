@@ -67,15 +67,7 @@ class Pattern:
         return n_ranks if n_ranks >= self.least_ranks(parameters) else 0
 
     def check_keys(self, given: Collection[str], parameters: Mapping[str, object]) -> None:
-        """Check that the sizes and files that a config gives fit each other.
-
-        Parameters
-        ----------
-        given : collection of str
-            Keys of the entry.
-        parameters : mapping
-            Its further parameters.
-        """
+        """Check that the sizes and files of an entry of a config fit each other."""
         if "file" in parameters:
             raise NetcosimError("parameters.file: the file is a key of the entry itself, file")
         if self.recorded_ranks is not None and "message_bytes" in given:

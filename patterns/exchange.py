@@ -24,20 +24,13 @@ def n_exchange_steps(group_size: int, order: str = "ring") -> int:
 def group_all_to_all(
     members: NDArray[np.int64], n_bytes: ArrayLike, first_step: int = 0, order: str = "ring"
 ) -> Messages:
-    """Return messages from every rank of a group to every other rank of its group.
+    """Return messages from every rank of a group, (n_groups, p), to every other rank of its group.
 
-    Parameters
-    ----------
-    members : (n_groups, p) int
-        Ranks of each group.
-    n_bytes : int or array that broadcasts to (n_groups, p, p)
-        Bytes from member i to member j; 0 sends nothing.
-    first_step : int
-        Step of every rank in which the exchange begins.
-    order : {"ring", "pairwise", "at-once"}
-        ring: in step s (from 1) member i sends to i + s and waits for the message of
-        i - s. pairwise: the partner in step s is i XOR s where p is a power of two, else
-        as ring. at-once: all sends in one step, in ring order, then one wait for all.
+    The bytes from member i to member j broadcast to (n_groups, p, p); 0 sends nothing.
+
+    Orders: ring: in step s (from 1) member i sends to i + s and waits for the message of i - s.
+    pairwise: the partner in step s is i XOR s where p is a power of two, else as ring. at-once: all
+    sends in one step, in ring order, then one wait for all.
     """
     n_exchange_steps(1, order)
     n_groups, p = members.shape

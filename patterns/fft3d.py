@@ -46,22 +46,15 @@ def fft3d(
     """Build a forward and backward 3D FFT of ``cells``^3 real cells on ``rows`` rows of ranks.
 
     The ember FFT3D motif of SST with the parameters of the Level-Spread paper. Rank ``c * rows +
-    r`` is in column c and row r. An iteration is: compute, all-to-all in the column (``rows``
+    r`` is in column c and row r; if ``rows`` does not divide ``n_ranks``, the nearest divisor is
+    taken (the smaller one on ties). An iteration is: compute, all-to-all in the column (``rows``
     ranks, consecutive numbers), compute, all-to-all in the row (``n_ranks / rows`` ranks), compute,
-    all-to-all in the row, compute, all-to-all in the column, compute. Real input, so ``cells/2 +
-    1`` complex planes travel. Cells that do not divide evenly give the first ranks one more; a pair
-    with nothing to exchange sends nothing. The backward transposes are the forward ones with sender
-    and receiver swapped.
-
-    Parameters
-    ----------
-    message_bytes : int
-        Not used: the cells fix the sizes.
-    rows : int
-        If it does not divide ``n_ranks``, the nearest divisor is taken (the smaller one on ties).
-    compute_ns_per_cell : float
-        An iteration computes ``compute_ns_per_cell * cells**3 / n_ranks`` ns on each rank, in six
-        equal parts (the six one-dimensional transforms; the split is netsim's own choice).
+    all-to-all in the row, compute, all-to-all in the column, compute. It computes
+    ``compute_ns_per_cell * cells**3 / n_ranks`` ns on each rank, in six equal parts (the six
+    one-dimensional transforms; the split is netsim's own choice). Real input, so ``cells/2 + 1``
+    complex planes travel; they fix the sizes in place of ``message_bytes``. Cells that do not
+    divide evenly give the first ranks one more; a pair with nothing to exchange sends nothing. The
+    backward transposes are the forward ones with sender and receiver swapped.
     """
     check_common(n_ranks, message_bytes, iterations)
     if rows < 1 or cells < 1 or not 0 <= compute_ns_per_cell < np.inf:

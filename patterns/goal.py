@@ -45,18 +45,9 @@ def goal(
         str, "operations of a rank that the trace lets run side by side", OneOf(OVERLAPS)
     ] = "streams",
 ) -> Program:
-    """Build the program of a GOAL trace; further ranks of the job are idle.
+    """Build the program of a GOAL trace: rank r of the trace, with its sizes, is that of the job.
 
-    Rank r of the trace is rank r of the job.
-
-    Parameters
-    ----------
-    n_ranks : int
-        At least as many as the trace has.
-    message_bytes : int
-        Not used: the trace has the sizes.
-    iterations : int
-        How often each rank goes through its part.
+    Further ranks of the job are idle. Each rank goes through its part ``iterations`` times.
     """
     check_common(n_ranks, message_bytes, iterations)
     trace = read_trace(file, overlap)

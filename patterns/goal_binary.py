@@ -51,20 +51,7 @@ def is_binary(raw: bytes | bytearray) -> bool:
 
 
 def operations_in(raw: bytes | bytearray, name: str) -> list[list[Op]]:
-    """Return the operations of every rank.
-
-    Parameters
-    ----------
-    raw : bytes
-        The file.
-    name : str
-        Begins errors.
-
-    Returns
-    -------
-    list of list of Op
-        Their ``place`` is the number of the operation in its rank, from 0.
-    """
+    """Return the operations of every rank, whose ``place`` is their number in the rank, from 0."""
     if len(raw) < _HEAD.size:
         raise NetcosimError(f"{name}: the binary GOAL file ends in its head")
     _, n_ranks, _, _ = _HEAD.unpack_from(raw)

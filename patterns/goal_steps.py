@@ -74,14 +74,8 @@ class Trace:
     ) -> Program:
         """Return the program of so many ranks; those beyond the trace's have nothing to do.
 
-        Parameters
-        ----------
-        n_ranks : int
-            At least the trace's.
-        scale : float
-            Messages are so many times as long, in whole bytes and at least 1.
-        compute : bool
-            Whether calculations take their time.
+        Messages are ``scale`` times as long, in whole bytes and at least 1. Without ``compute``,
+        calculations take no time.
         """
         m, more = self.messages, n_ranks - self.n_ranks
         if more < 0:
@@ -126,12 +120,7 @@ def trace_of(ops_of_ranks: list[list[Op]], places: Places, overlap: str = "strea
 
     A stream of a `Program` waits for *all* receives of a step before it continues. A rank whose
     calculations and sends need every receive that is waited for before them has one stream. Where
-    some could start earlier, it has several, or these wait, too (``overlap``).
-
-    Parameters
-    ----------
-    overlap : str
-        A key of `OVERLAPS`.
+    some could start earlier, it has several, or these wait, too (``overlap``, a key of `OVERLAPS`).
     """
     ranks = [_place(ops, places, overlap) for ops in ops_of_ranks]
     begin = np.concatenate([[0], np.cumsum([len(rank.compute_s) for rank in ranks])]).astype(int)

@@ -42,20 +42,13 @@ def gpcnet(
     """Build a test or congestor of GPCNeT (github.com/netbench/GPCNET, read in its sources).
 
     Slice s is the rank s of each node. In a ring each rank exchanges ``window`` messages with both
-    neighbors; the ring is drawn for each slice, or natural (by node); with a barrier the slice
-    synchronises after each exchange (dissemination). all-reduce is by recursive doubling.
-    all-to-all sends ``message_bytes`` to each node. incast: the ranks of all nodes but the first
-    send to it, each message as soon as the one before has left (``MPI_Send``). put-incast and
-    get-broadcast: they put to it or get from it, one after the other. put-ring and get-ring: random
-    rings of puts and gets. NICs answer these; in a put-ring ranks wait until their puts have left.
-    Ranks wait for their own sends.
-
-    Parameters
-    ----------
-    iterations : int
-        Of each drawn ring, or of what is not drawn.
-    draws : int
-        Only of random rings.
+    neighbors; the ring is drawn for each slice, ``draws`` times ``iterations`` of it, or natural
+    (by node); with a barrier the slice synchronises after each exchange (dissemination). all-reduce
+    is by recursive doubling. all-to-all sends ``message_bytes`` to each node. incast: the ranks of
+    all nodes but the first send to it, each message as soon as the one before has left
+    (``MPI_Send``). put-incast and get-broadcast: they put to it or get from it, one after the
+    other. put-ring and get-ring: random rings of puts and gets. NICs answer these; in a put-ring
+    ranks wait until their puts have left. Ranks wait for their own sends.
     """
     check_common(n_ranks, message_bytes, iterations)
     need_name("gpcnet test", test, TESTS)

@@ -35,17 +35,11 @@ def halo_program(
     iterations: int,
     exchange: str = "at-once",
 ) -> Program:
-    """Build exchanges with every neighbour that exists.
+    """Build exchanges with every neighbour that exists, first dimension fastest, not periodic.
 
-    Parameters
-    ----------
-    grid : sequence of int
-        Ranks along each dimension, first dimension fastest, not periodic.
-    offset_bytes : sequence of ((k, n_dims) int, int)
-        Neighbour offsets and the bytes of a message to them.
-    exchange : {"at-once", "by-dimension"}
-        at-once: one step an iteration with all sends and one wait for all.
-        by-dimension: one step a dimension; only for offsets along one dimension.
+    ``offset_bytes`` has neighbour offsets and the bytes of a message to them. Exchanges: at-once:
+    one step an iteration with all sends and one wait for all. by-dimension: one step a dimension;
+    only for offsets along one dimension.
     """
     need_name("halo exchange", exchange, EXCHANGES)
     at = coordinates(grid)

@@ -23,14 +23,9 @@ def halo2d(
     ] = None,
     exchange: Exchange = "at-once",
 ) -> Program:
-    """Build exchanges of ``message_bytes`` with up to 4 neighbours; not periodic.
+    """Build exchanges of ``message_bytes`` with up to 4 neighbours (`patterns.halo`); not periodic.
 
-    Parameters
-    ----------
-    grid : (x, y), optional
-        As square as the rank count allows if left out (`patterns.grid.motif_grid_2d`).
-    exchange : {"at-once", "by-dimension"}
-        See `patterns.halo.halo_program`.
+    The grid is as square as the rank count allows if left out (`patterns.grid.motif_grid_2d`).
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = motif_grid_2d(n_ranks) if grid is None else check_grid(grid, n_ranks, 2)

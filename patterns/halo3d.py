@@ -19,16 +19,10 @@ def halo3d(
     grid: Grid3D = None,
     exchange: Exchange = "at-once",
 ) -> Program:
-    """Build exchanges of a face with up to 6 neighbours; not periodic.
+    """Build exchanges of a face with up to 6 neighbours (`patterns.halo`); not periodic.
 
-    Parameters
-    ----------
-    message_bytes : int
-        M: a face has 2.048 M bytes (2048 at M = 1000, as in the Level-Spread paper).
-    grid : (x, y, z), optional
-        `patterns.grid.motif_grid_3d` if left out.
-    exchange : {"at-once", "by-dimension"}
-        See `patterns.halo.halo_program`.
+    With ``message_bytes`` of M a face has 2.048 M bytes (2048 at M = 1000, as in the Level-Spread
+    paper). The grid is `patterns.grid.motif_grid_3d` if left out.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = motif_grid_3d(n_ranks) if grid is None else check_grid(grid, n_ranks, 3)

@@ -16,13 +16,9 @@ CORNER_BYTES_AT_1000 = 8
 def halo3d26(n_ranks: int, message_bytes: int, iterations: int = 1, grid: Grid3D = None) -> Program:
     """Build exchanges over up to 6 faces, 12 edges and 8 corners; not periodic.
 
-    Parameters
-    ----------
-    message_bytes : int
-        M: faces, edges and corners have 2.048 M, 0.128 M and 0.008 M bytes (2048, 128 and
-        8 at M = 1000: 16^3 cells of 8 bytes in the Level-Spread paper), at least 1.
-    grid : (x, y, z), optional
-        `patterns.grid.motif_grid_3d` if left out.
+    With ``message_bytes`` of M, faces, edges and corners have 2.048 M, 0.128 M and 0.008 M bytes
+    (2048, 128 and 8 at M = 1000: 16^3 cells of 8 bytes in the Level-Spread paper), at least 1. The
+    grid is `patterns.grid.motif_grid_3d` if left out.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = motif_grid_3d(n_ranks) if grid is None else check_grid(grid, n_ranks, 3)

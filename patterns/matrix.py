@@ -35,15 +35,8 @@ def matrix(
 ) -> Program:
     """Build one message from each rank to every rank that its row has bytes for, then a wait.
 
-    Rank r sends to r + 1, r + 2, ... around the end. Bytes are rounded, and at least 1. The job's
-    ranks beyond the matrix's do nothing.
-
-    Parameters
-    ----------
-    n_ranks : int
-        At least as many as the matrix has.
-    message_bytes : int
-        Not used: the matrix has the sizes.
+    Rank r sends to r + 1, r + 2, ... around the end. Bytes are rounded, and at least 1, in place of
+    ``message_bytes``. The job's ranks beyond the matrix's do nothing.
     """
     check_common(n_ranks, message_bytes, iterations)
     table = read_matrix(file)
@@ -70,14 +63,10 @@ PATTERN = Pattern(
 
 
 def read_matrix(path: str | Path) -> FloatArray:
-    """Return a traffic matrix from a CSV file (a row a line, no head) or NumPy's ``.npy``.
+    """Return a traffic matrix from a CSV file (a row a line, no head) or NumPy's ``.npy``, (n, n).
 
-    The last few that were read are kept; a file that has changed is read again.
-
-    Returns
-    -------
-    (n, n) float64
-        Not to be written to.
+    The last few that were read are kept, and not to be written to; a file that has changed is read
+    again.
     """
     check_file(path)
     found = Path(path).stat()

@@ -18,17 +18,11 @@ def pairs(
     rng: np.random.Generator,
     randomize: Annotated[bool, "false: rank r with r + n/2"] = True,
 ) -> Program:
-    """Return the pairs of the Chatterbug suite: rank r < n/2 exchanges with a rank of the second
-    half.
+    """Return the pairs of the Chatterbug suite: the first half exchanges with the second.
 
-    Parameters
-    ----------
-    n_ranks, message_bytes, iterations : int
-        Both directions carry ``message_bytes`` (reference: 10 MiB). With an odd rank
-        count the last rank idles (the original wants an even one).
-    randomize : bool
-        True: the second half is shuffled once (uniformly; the original makes 2 n random
-        transpositions). False: the partner of r is r + n/2.
+    Both directions carry ``message_bytes`` (reference: 10 MiB). With an odd rank count the last
+    rank idles (the original wants an even one). ``randomize``: the second half is shuffled once
+    (uniformly; the original makes 2 n random transpositions); else the partner of r is r + n/2.
     """
     check_common(n_ranks, message_bytes, iterations)
     half = n_ranks // 2

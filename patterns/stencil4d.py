@@ -31,20 +31,11 @@ def stencil4d(
 ) -> Program:
     """Return the stencil4d of the Chatterbug suite: one face to each of 8 neighbours, one wait.
 
-    Periodic in every dimension. A side of 1 or 2 gives messages to oneself or two to the
-    same neighbour; they are kept, as in the original.
-
-    Parameters
-    ----------
-    n_ranks, message_bytes, iterations : int
-        ``message_bytes`` is a face (reference: 10 MiB in simulation), unless ``points`` is given.
-    grid : (x, y, z, t), optional
-        As cubic as the rank count allows if left out; x is fastest.
-    points : (bx, by, bz, bt) int, optional
-        Points of a rank along each side. The face across x then has
-        ``by * bz * bt * variables * 8`` bytes, and so on.
-    variables : int
-        8-byte values a point; used with ``points`` only.
+    Periodic in every dimension; as cubic as the rank count allows if ``grid`` is left out, x
+    fastest. A side of 1 or 2 gives messages to oneself or two to the same neighbour; they are kept,
+    as in the original. ``message_bytes`` is a face (reference: 10 MiB in simulation), unless
+    ``points``, those of a rank along each side, are given: the face across x then has ``by * bz *
+    bt * variables * 8`` bytes, and so on, for so many 8-byte variables a point.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = cubic_grid(n_ranks, 4) if grid is None else check_grid(grid, n_ranks, 4)

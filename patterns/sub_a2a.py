@@ -27,18 +27,11 @@ def sub_a2a(
 ) -> Program:
     """Build the sub-communicator all-to-all of the Chatterbug suite: along x, then y, then z.
 
-    Parameters
-    ----------
-    n_ranks, message_bytes, iterations : int
-        ``message_bytes`` for each pair of a row (reference: 1 MiB).
-    grid : (x, y, z), optional
-        As cubic as the rank count allows if left out; x is fastest.
-    dimension_bytes : (3,) int, optional
-        Bytes a pair along x, y and z instead of ``message_bytes``; 0 skips a dimension (Pollard
-        et al. use two dimensions in simulation and all three on the machine).
-    order : {"ring", "pairwise", "at-once"}
-        See `patterns.exchange.group_all_to_all`. Large messages go pairwise in
-        trace-driven simulators and in MPI libraries.
+    As cubic as the rank count allows if ``grid`` is left out; x is fastest. ``message_bytes`` is
+    for each pair of a row (reference: 1 MiB), or ``dimension_bytes`` for pairs along x, y and z; 0
+    skips a dimension (Pollard et al. use two dimensions in simulation and all three on the
+    machine). For the orders see `patterns.exchange.group_all_to_all`. Large messages go pairwise in
+    trace-driven simulators and in MPI libraries.
     """
     check_common(n_ranks, message_bytes, iterations)
     sides = cubic_grid(n_ranks, 3) if grid is None else check_grid(grid, n_ranks, 3)

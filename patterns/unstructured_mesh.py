@@ -27,18 +27,12 @@ def unstructured_mesh(
 ) -> Program:
     """Return the unstructured mesh of the Chatterbug suite; one step an iteration.
 
-    On a periodic 3D grid each rank draws a degree in ``[min_degree, max_degree)``
-    (``min_degree`` if they are equal) and for each neighbour and dimension a random sign times
-    an integer in ``[0, neighborhood)``. Repeated neighbours and oneself are kept. The
-    graph is directed, drawn once, and the same in all iterations; a rank waits for all
-    that is sent to it. The suite has no default degrees; those here are netcosim's.
-
-    Parameters
-    ----------
-    n_ranks, message_bytes, iterations : int
-        Reference: 1 MiB a message.
-    grid : (x, y, z), optional
-        As cubic as the rank count allows if left out; x is fastest.
+    On a periodic 3D grid, as cubic as the rank count allows if left out, each rank draws a degree
+    in ``[min_degree, max_degree)`` (``min_degree`` if they are equal) and for each neighbour and
+    dimension a random sign times an integer in ``[0, neighborhood)``. Repeated neighbours and
+    oneself are kept. The graph is directed, drawn once, and the same in all iterations; a rank
+    waits for all that is sent to it, 1 MiB a message in the suite. The suite has no default
+    degrees; those here are netcosim's.
     """
     check_common(n_ranks, message_bytes, iterations)
     if not 0 <= min_degree <= max_degree or neighborhood < 1:

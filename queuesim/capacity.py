@@ -18,19 +18,9 @@ UTILISATION_RANGES = (">=98", "95-97", "90-95", "80-90", "60-80", "<=60")
 def utilisation_steps(
     result: QueueResult, *, requested: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Return utilisation as a step function of time.
+    """Return utilisation in [0, 1] as a step function of time, by allocated or by requested nodes.
 
-    Parameters
-    ----------
-    requested : bool
-        Count requested nodes; otherwise those allocated.
-
-    Returns
-    -------
-    time_s : (m,) float64
-        Ascending, each time once.
-    utilisation : (m,) float64
-        Value from this time to the next, in [0, 1].
+    Times ascend, each once; a value lasts from its time to the next.
     """
     time, busy = result.busy_nodes(requested=requested)
     if not len(time):
@@ -42,11 +32,7 @@ def utilisation_steps(
 def sampled_utilisation(result: QueueResult) -> tuple[FloatArray, FloatArray]:
     """Sample utilisation by requested nodes every minute (Pollard et al., equation (2)).
 
-    Returns
-    -------
-    time_s : (m,) float64
-        From the first submission to before the last end.
-    utilisation : (m,) float64
+    Times go from the first submission to before the last end.
     """
     steps, value = utilisation_steps(result, requested=True)
     if not len(steps):
@@ -88,12 +74,9 @@ def steady_state_utilisation(result: QueueResult) -> float:
 
 
 def range_counts(busy_nodes: NDArray[np.int64], machine_nodes: int) -> dict[str, int]:
-    """Count the numbers of busy nodes in each range of utilisation.
+    """Count the numbers of busy nodes in each of `UTILISATION_RANGES`.
 
-    Returns
-    -------
-    dict of str to int
-        By `UTILISATION_RANGES`; a boundary belongs to the higher range, 60 % to the lowest.
+    A boundary belongs to the higher range, 60 % to the lowest.
     """
     percent = 100 * busy_nodes  # compared with percent of the machine in whole nodes: no rounding
     n = machine_nodes
@@ -107,14 +90,8 @@ def lost_nodes(result: QueueResult) -> tuple[FloatArray, LongArray]:
     """Return the idle nodes that count as lost, as a step function of time.
 
     Tang et al., equation (1): between two scheduling events (arrivals and ends), the idle
-    nodes count if at least one waiting job is strictly smaller than their number.
-
-    Returns
-    -------
-    time_s : (m,) float64
-        The scheduling events, ascending, each time once.
-    lost : (m,) int64
-        Value from this event to the next; 0 after the last.
+    nodes count if at least one waiting job is strictly smaller than their number. A value lasts
+    from its event to the next; it is 0 after the last.
     """
     workload, end = result.workload, result.end_s
     enters, leaves, job = _waits(result)

@@ -49,13 +49,7 @@ class Choice:
 
 
 class DecisionPoint:
-    """An instant at which jobs may start, as passed to the decider.
-
-    Parameters
-    ----------
-    scheduler : Backfill
-        Whose machine and waiting queue they are.
-    """
+    """An instant at which jobs may start, as passed to the decider."""
 
     __slots__ = ("_scheduler", "_window", "machine", "now_s")
 
@@ -94,11 +88,7 @@ class DecisionPoint:
     def shadow(self, job: int) -> tuple[float, int]:
         """Return when enough nodes are free for a job, by count, and how many remain then.
 
-        Returns
-        -------
-        shadow_s : float
-            If all running jobs end as promised; at the earliest now.
-        extra : int
+        That is if all running jobs end as promised, and at the earliest now.
         """
         n_nodes = self.machine.n_nodes[job]
         shadow_s, free, _ = self.machine.shadow_count(n_nodes, self.now_s)
@@ -107,12 +97,7 @@ class DecisionPoint:
     def behind(self, shadow_s: float, extra: int) -> Iterator[int]:
         """Yield jobs behind the head within the window, in order, that may start by count.
 
-        Parameters
-        ----------
-        shadow_s : float
-            Latest end of jobs that may use any number of nodes.
-        extra : int
-            Most nodes of jobs that end later.
+        Jobs that end by ``shadow_s`` may use any number of nodes, others at most ``extra``.
         """
         queue, windowed = self._scheduler.queue, self._scheduler.window is not None
         if windowed and self._window is None:
@@ -126,18 +111,8 @@ class DecisionPoint:
     def within(self, job: int, domain: NDArray[np.bool_]) -> NDArray[np.int32] | None:
         """Return nodes for a job in a part of the machine, as the policy chooses among them.
 
-        If the job does not fit into the part, it gets all free nodes there, then others that the
-        policy chooses. Nothing is started.
-
-        Parameters
-        ----------
-        domain : (n_nodes,) bool
-            The part.
-
-        Returns
-        -------
-        (k,) int32 or None
-            None if there are not so many free nodes on the whole machine.
+        If the job does not fit into the part (``domain``, by node), it gets all free nodes there,
+        then others that the policy chooses; None if the machine has too few. Nothing is started.
         """
         policy, request = self.machine.policy, self.machine.request(job, self.now_s)
         if not (policy.counts_only and policy.holds_any):
@@ -280,13 +255,7 @@ running jobs."""
 
 
 class Decided(Backfill):
-    """A decider in the place of a backfilling method.
-
-    Parameters
-    ----------
-    machine, queue, window, start
-        As for every `Backfill`.
-    """
+    """A decider in the place of a backfilling method; other arguments as for every `Backfill`."""
 
     def __init__(
         self,

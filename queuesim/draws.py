@@ -30,17 +30,9 @@ def _splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def uniform_per_job(key: int, stream: int, job_id: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return one number in [0, 1) a job id; ``stream`` separates the draws of one job.
+    """Return one number in [0, 1) a job id, for a key from `draw_key`.
 
-    Parameters
-    ----------
-    key : int
-        From `draw_key`.
-    job_id : (n,) int64
-
-    Returns
-    -------
-    (n,) float64
+    ``stream`` separates the draws of one job.
     """
     with np.errstate(over="ignore"):
         seed = _splitmix64(np.array([key], dtype=np.uint64) + np.uint64(stream))
@@ -92,16 +84,7 @@ def substitute_id(numbers: Iterable[int] | NDArray[np.integer]) -> int:
 
     Results that are cached by traffic and nodes (`cosim.run_times.packet_judge`), or measured once
     for all jobs of a kind (`cosim.measuring.stretching.IsolatedBaselines`), draw from such streams.
-
-    Parameters
-    ----------
-    numbers : iterable of int
-        Communication, nodes and other properties that identify the situation.
-
-    Returns
-    -------
-    int
-        63 bits of a hash (BLAKE2b).
+    ``numbers`` identify the situation; of their hash (BLAKE2b) 63 bits are returned.
     """
     data = np.fromiter(numbers, dtype="<i8").tobytes()
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1

@@ -266,17 +266,8 @@ class Machine:
     def latest_end_s(self, shadow_s: float, extra: int) -> FloatArray:
         """Return by when a job of each kind must end, by its request, to start now.
 
-        Parameters
-        ----------
-        shadow_s : float
-            Jobs that end by then may use any free nodes, held or not.
-        extra : int
-            Jobs that end later may have at most so many nodes (``counts_only`` policies).
-
-        Returns
-        -------
-        (kinds,) float64
-            inf, shadow_s, or -inf for a kind that cannot start at all.
+        Jobs that end by ``shadow_s`` may use any free nodes, held or not; later ones at most
+        ``extra`` nodes (``counts_only`` policies). -inf for a kind that cannot start at all.
         """
         if self.policy.counts_only:
             late = np.where(self._kind_nodes > extra, shadow_s, inf)

@@ -17,12 +17,7 @@ from queuesim.result import PlacementArrays, QueueResult
 def placed_anew(schedule: QueueResult, policy: Policy, jobs: Sequence[int]) -> QueueResult:
     """Return a schedule in which some jobs sit where a policy puts them, and the others nowhere.
 
-    Parameters
-    ----------
-    policy : Policy
-        With all nodes free.
-    jobs : sequence of int
-        By index, in the order in which they are placed.
+    The policy has all nodes free. ``jobs`` are indices in the order in which they are placed.
     """
     workload, needs_Bps = schedule.workload, schedule.needs_Bps
     places: dict[int, Placement] = {}

@@ -98,12 +98,9 @@ def run_queue(setup: QueueSetup) -> QueueResult:
 
 
 def fitting(workload: Workload, policy: Policy, rules: Rules = NO_RULES) -> Workload:
-    """Return the workload without the jobs that the policy can never place, which it counts.
+    """Return the workload without the jobs that the policy can never place.
 
-    Returns
-    -------
-    Workload
-        ``dropped`` has an entry for them; the same object if nothing was dropped.
+    ``dropped`` counts them; the same object if there are none.
     """
     sizes = [n for n in np.unique(workload.n_nodes).tolist() if policy.fits_empty(n)]
     keep = np.isin(workload.n_nodes, sizes)

@@ -211,18 +211,9 @@ class QueueResult:
         )
 
     def busy_nodes(self, *, requested: bool = False) -> tuple[FloatArray, LongArray]:
-        """Return the nodes in use after each start and end, one by one.
+        """Return the times and the nodes in use after each start and end, one by one.
 
-        Parameters
-        ----------
-        requested : bool
-            Count requested nodes; otherwise those allocated.
-
-        Returns
-        -------
-        time_s : (m,) float64
-            Ascending, with equal times for simultaneous events.
-        nodes : (m,) int64
+        Allocated nodes count, or ``requested`` ones. Simultaneous events have equal times.
         """
         size = self.workload.n_nodes if requested else self.allocated_nodes
         change = np.where(self.event_is_start, 1, -1) * size[self.event_job].astype(np.int64)

@@ -114,15 +114,10 @@ class Run:
                 self.scheduler.run_pass(now_s)
 
     def passes(self) -> Iterator[float]:
-        """Return the instants at which jobs may start, from the first arrival to the last finish.
+        """Yield the instants at which jobs may start, after all arrivals and finishes of each.
 
         Jobs started between two of them start at the earlier one: the clock does not advance until
         the iterator is resumed.
-
-        Yields
-        ------
-        float
-            The time, after all arrivals and finishes of it.
         """
         if len(self.workload) == 0:
             return

@@ -65,13 +65,7 @@ class RunTimes(ABC):
 
 
 class FixedRunTimes(RunTimes):
-    """Fixed run times, independent of other jobs.
-
-    Parameters
-    ----------
-    run_time_s : (n,) float64
-        > 0, one a job.
-    """
+    """Run times > 0, one a job, independent of other jobs."""
 
     def __init__(self, run_time_s: NDArray[np.float64]) -> None:
         bad = np.flatnonzero(~(np.isfinite(run_time_s) & (run_time_s > 0)))
@@ -142,14 +136,10 @@ class RunTimeModel(ABC):
 
     @classmethod
     def from_config(cls, context: Any, parameters: Any) -> RunTimeModel:
-        """Return the model that a config names.
+        """Return the model that a config names, for what `read` gave.
 
-        Parameters
-        ----------
-        context : cosim.run_times.model_context.ModelContext
-            What a run offers to a model that needs more than its parameters.
-        parameters
-            What `read` gave; the model itself where it declares its own parameters.
+        ``context`` (`cosim.run_times.model_context.ModelContext`) is what a run offers to a model
+        that needs more than its parameters.
         """
         model: RunTimeModel = parameters
         return model

@@ -48,14 +48,9 @@ def checked_partitions(tables: tuple[Any, ...]) -> tuple[Any, ...]:
 def setup_of(section: Any, history: Callable[[], Workload | None]) -> tuple[Order, Rules]:
     """Return the order and the rules that a config requests.
 
-    Parameters
-    ----------
-    section
-        ``[queue]``: the keys of `setup_tables` as attributes, a file with its ``checked()`` path;
-        ``order``, the order's table, ``overrun``, and ``partitions`` with the keys of
-        `partition_table`.
-    history : callable
-        The jobs before, for orders that go by them.
+    ``section`` (``[queue]``) has the keys of `setup_tables` as attributes, a file with its
+    ``checked()`` path; ``order``, the order's table, ``overrun``, and ``partitions`` with the keys
+    of `partition_table`. ``history`` returns the jobs before, for orders that go by them.
     """
     partitions = partitions_of(section.partitions)
     outages = OutageFile(**_values(section.outages, parameters_of(OutageFile)))

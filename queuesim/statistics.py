@@ -191,21 +191,10 @@ def mean_of_snapshots(
 ) -> Interval:
     """Return the weighted mean with the interval from drawing whole snapshots again.
 
-    Parameters
-    ----------
-    values, snapshot : (n,)
-        Jobs of one snapshot are not independent, hence the snapshot as the unit.
-    weights : (n,) or number
-        One number: all weigh alike.
-    job : (n,), optional
-        Number of each sample's job. Few jobs seen often are few samples.
-    least_samples : int
-        `LEAST_WINDOWS` where the snapshots come from that many windows of a log.
-
-    Returns
-    -------
-    Interval
-        Its ends are nan for fewer snapshots or jobs than that.
+    Jobs of one snapshot are not independent, hence the snapshot as the unit. One number as
+    ``weights``: all weigh alike. ``job`` numbers each sample's job: few jobs seen often are few
+    samples. ``least_samples`` is `LEAST_WINDOWS` where the snapshots come from that many windows of
+    a log. The ends are nan for fewer snapshots or jobs than that.
     """
     means = drawn_means(values, weights, snapshot, rng, job=job)
     return around(*means, level, least_samples=least_samples)
@@ -233,26 +222,15 @@ def interval_of_redrawn(
 ) -> Interval:
     """Return an estimate of a positive quantity with its interval from a block bootstrap.
 
-    Student's t for so many blocks, times the scatter of the logarithms of values generated anew,
-    or of the reciprocal square roots of values drawn from blocks. A log without a long burst has a
+    Student's t for so many blocks (inf for samples that are generated anew), times the scatter of
+    the logarithms of values generated anew, or of the reciprocal square roots of values drawn from
+    blocks (`workloads.drawn`). A log without a long burst has a
     short mean wait and little scatter; on this scale the scatter depends less on the estimate. Of
     1,000 intervals of the mean wait of an M/D/1 queue at a load of 0.8, by ten blocks, 91 % hold
     it; 90 % by logarithms, and 89 % if blocks begin at the same times (`workloads.drawn.rotated`).
 
-    Parameters
-    ----------
-    value : float
-        Of the data as they are.
-    redrawn : (n,)
-        Of the data drawn again, block by block (`workloads.drawn`).
-    n_blocks : float
-        inf for samples that are generated anew.
-
-    Returns
-    -------
-    Interval
-        Its ends are nan for fewer than `LEAST_SAMPLES` blocks or values. With values of 0 they are
-        quantiles.
+    The ends are nan for fewer than `LEAST_SAMPLES` blocks or values. With values of 0 they are
+    quantiles.
     """
     x = np.asarray(redrawn, dtype=np.float64)
     if min(len(x), n_blocks) < LEAST_SAMPLES:
@@ -276,18 +254,8 @@ BATCHES = 8
 def batch_half_width(values: ArrayLike, level: float = LEVEL) -> float:
     """Return the half-width of the interval of a correlated mean, by batch means (Student's t).
 
-    The samples are cut into `BATCHES` consecutive parts of equal length; the remainder at the
-    start is not used.
-
-    Parameters
-    ----------
-    values : (n,)
-        In the order of time.
-
-    Returns
-    -------
-    float
-        nan with fewer than two samples a batch.
+    Values are in the order of time. They are cut into `BATCHES` consecutive parts of equal length;
+    the remainder at the start is not used. nan with fewer than two samples a batch.
     """
     x = np.asarray(values, dtype=np.float64)
     length = len(x) // BATCHES
@@ -301,14 +269,7 @@ def batch_half_width(values: ArrayLike, level: float = LEVEL) -> float:
 def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     """Return the mean of independent samples with Student's t interval.
 
-    Parameters
-    ----------
-    values : (n,)
-
-    Returns
-    -------
-    Interval
-        Its ends are nan for fewer than `LEAST_SAMPLES` samples.
+    Its ends are nan for fewer than `LEAST_SAMPLES` samples.
 
     Examples
     --------
@@ -336,22 +297,9 @@ def t_of_snapshots(
     """Return the weighted mean over snapshots with a Student's t interval for correlated ones.
 
     The mean is that of all samples; its scatter that of the snapshots' parts of it. Snapshots one
-    after the other share jobs: with a correlation r > 0 between neighbours, n of them count as
-    n (1 - r) / (1 + r), at least 2.
-
-    Parameters
-    ----------
-    values, weights, snapshot, job : (n,)
-        As for `mean_of_snapshots`; snapshots are numbered in the order of time.
-    most : float
-        Largest possible value: no end lies beyond.
-    least_samples : int
-        `LEAST_WINDOWS` where ``snapshot`` numbers windows of a log.
-
-    Returns
-    -------
-    Interval
-        Its ends are nan for fewer snapshots or jobs than that.
+    after the other, by number, share jobs: with a correlation r > 0 between neighbours, n of them
+    count as n (1 - r) / (1 + r), at least 2. No end lies beyond ``most``. Other arguments and the
+    ends as in `mean_of_snapshots`.
     """
     total, weight = _of_snapshots(values, weights, snapshot)
     mean = float(total.sum() / weight.sum())

@@ -25,15 +25,10 @@ FIRST_CHUNK, LARGEST_CHUNK = 64, 8192
 
 
 class WaitingQueue(ABC):
-    """Waiting job indices in order, of which the first ``depth`` can be read.
+    """Waiting job indices in order, of which the first ``depth`` >= 1 can be read.
 
-    Parameters
-    ----------
-    depth : int
-        >= 1.
-    kind : (n,) int64 or None
-        Jobs of one kind are alike to the machine: an index into ``latest_end_s`` of
-        `candidates`. None: all are.
+    Jobs of one ``kind`` (n,) are alike to the machine: an index into ``latest_end_s`` of
+    `candidates`. None: all are.
     """
 
     changed: bool
@@ -87,11 +82,8 @@ class WaitingQueue(ABC):
     def candidates(self, now_s: float, latest_end_s: FloatArray) -> Iterator[int]:
         """Return the jobs behind the head within the front, in order, that would end early enough.
 
-        Parameters
-        ----------
-        latest_end_s : (kinds,) float64
-            Latest end, by requested walltime, of a job of each kind that starts now. The
-            caller may change it, and `remove` the job it was just given, between two jobs.
+        ``latest_end_s`` has the latest end, by requested walltime, of each kind of job. The caller
+        may change it, and `remove` the job it was just given, between two jobs.
         """
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from alloc.policy import Placement, Policy, Request
 from netsim.topology import Ports, RouterLinks, Topology, build_topology
 from queuesim.result import QueueResult
+from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload
 
 
@@ -147,6 +148,19 @@ def make_workload(
         project=missing,
         wait_s=np.full(n, np.nan),
     )
+
+
+class Live(RunTimeModel):
+    """These run times."""
+
+    name = "live"
+    description = "for tests"
+
+    def __init__(self, live: RunTimes) -> None:
+        self.live = live
+
+    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
+        return self.live
 
 
 class PlainEasy:

@@ -99,18 +99,6 @@ def test_ta_hold_reserves_marks():
     assert take(policy, 4, 5).nodes.tolist() == [4, 5, 6, 7, 0]
 
 
-def test_slurm_tree_by_hand():
-    policy = occupied("slurm-tree", POLLARD, {0, 3, 4, 6, 12, 13, 14})
-    # Free: leaf 0: 1 2; leaf 1: 5; leaf 2: 7 8; leaf 3: 9 10 11; leaf 4: none; leaf 5: 15-17.
-    twin = policy.clone()
-    assert take(policy, 1, 1).nodes.tolist() == [5]
-    assert take(policy, 2, 3).nodes.tolist() == [9, 10, 11]
-    # Five nodes fit no leaf; pod 0 has 4 free, pod 1 has 3: the whole tree, fewest idle first.
-    assert take(policy, 3, 5).nodes.tolist() == [1, 2, 7, 8, 15]
-    # Untouched: pod 0 has 5 free, pod 1 has 6; leaves with fewest idle first.
-    assert take(twin, 1, 4).nodes.tolist() == [5, 1, 2, 7]
-
-
 def test_jigsaw_small_tree_by_hand():
     """11 = 2 pods of 4 (2 leaves of 2) and a remainder of 1 leaf of 2 and 1 node."""
     topology = xgft(2, 2, 4)
@@ -296,3 +284,28 @@ def test_lc_uses_partial_leaves_over_pods_where_jigsaw_cannot():
     job = take(occupied("lc", topology, taken), 99, 4)
     assert job.nodes.tolist() == [0, 2, 4, 6]
     assert violated_conditions(topology, job) == []
+
+
+@pytest.mark.parametrize(("spine", "n_cut"), [(0, 0), (1, 1)])
+def test_lc_does_not_search_pods_without_a_common_spine(spine, n_cut, monkeypatch):
+    """One free node in each of 2 pods: pod 0 has spine 0 left, pod 1 has lost ``spine``.
+
+    With no steps allowed, a search that begins is cut short.
+    """
+    topology = xgft(2, 2, 2)
+    s, policy = topology.shape, make_policy(topology, "lc", np.random.default_rng(0))
+    lost = [
+        link(pod, i, lost)
+        for pod, lost in ((0, 1), (1, spine))
+        for i in (0, 1)
+        for link in (s.l2_up, s.l2_down)
+    ]
+    policy.hold(placement(9, [1, 2, 3, 5, 6, 7], lost))
+    with monkeypatch.context() as patch:
+        patch.setattr("alloc.fattree.lc.MAX_STEPS_A_SHAPE", 0)
+        assert policy.allocate(Request(1, 2)) is None
+        assert policy.n_cut == n_cut
+    job = policy.allocate(Request(1, 2))
+    assert (job is not None) == (spine == 1)
+    if job is not None:
+        assert job.nodes.tolist() == [0, 4]

@@ -1,4 +1,4 @@
-"""Laws of placement on GPU clusters, on random histories; `full` runs 2,000 of each."""
+"""Laws of placement on GPU clusters, on random histories; `full` runs 400 of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netsim.topologies.gpu_cluster import GpuFabric, ScaleUp, gpu_cluster
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
-HISTORIES = [100, pytest.param(2_000, marks=pytest.mark.full)]
+HISTORIES = [100, pytest.param(400, marks=pytest.mark.full)]
 EVENTS = 12
 
 GPUS = gpu_cluster(16, gpus_per_node=2, fabric=GpuFabric(nodes_per_leaf=2, nodes_per_pod=8))
@@ -133,9 +133,7 @@ ON_SERVERS = sorted(name for name, p in POLICIES.items() if not p.families and n
 
 
 @pytest.mark.parametrize("name", ON_SERVERS)
-def test_any_policy_keeps_small_jobs_to_a_server_and_gives_large_ones_entire_servers(
-    name: str,
-) -> None:
+def test_any_policy_keeps_small_jobs_to_a_server_and_gives_large_ones_entire_servers(name):
     wide = gpu_cluster(12, gpus_per_node=4, fabric=GpuFabric(nodes_per_leaf=3, nodes_per_pod=6))
     policy = policy_of(wide, name)
     placed = 0
@@ -198,7 +196,7 @@ def cubes(nodes: list[int]) -> Counter[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("optical", [False, True])
-@pytest.mark.parametrize("histories", [10, pytest.param(1000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("histories", [10, pytest.param(200, marks=pytest.mark.full)])
 def test_slices_are_aligned_cuboids_or_entire_cubes(histories: int, optical: bool) -> None:
     policy = policy_of(CHIPS, "tpu-slices", optical=optical)
     for free, size, nodes in placements(policy, histories, 5):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from selection import examples, first_only
+from selection import examples
 
 import netcosim as nc
 from alloc.policy import Policy, Request
-from alloc.registry import POLICIES, make_policy
+from alloc.registry import make_policy
 from netsim.errors import NetcosimError
 from netsim.topologies.domains import Hierarchy, hierarchy
 from netsim.topologies.switches import SwitchesShape
@@ -32,14 +32,12 @@ def machine(h: Hierarchy, block_sizes: tuple[int, ...] = ()) -> Topology:
 
 
 @st.composite
-def trees(draw, deep: bool = True) -> Hierarchy:
+def trees(draw) -> Hierarchy:
     """Irregular trees; nodes of a leaf need not be consecutive."""
     leaves = draw(st.lists(st.integers(1, 5), min_size=1, max_size=9))
     leaf = [i for i, size in enumerate(leaves) for _ in range(size)]
     if draw(st.booleans()):
         leaf = draw(st.permutations(leaf))
-    if not deep:
-        return hierarchy(("leaf",), (leaf,))
     pod = [draw(st.integers(0, 2)) for _ in leaves]
     row = [draw(st.integers(0, 1)) for _ in range(3)]
     rows_ = ([row[pod[v]] for v in leaf], [pod[v] for v in leaf], leaf)
@@ -47,8 +45,8 @@ def trees(draw, deep: bool = True) -> Hierarchy:
 
 
 @st.composite
-def situations(draw, deep: bool = True) -> tuple[Hierarchy, set[int], int]:
-    h = draw(trees(deep))
+def situations(draw) -> tuple[Hierarchy, set[int], int]:
+    h = draw(trees())
     busy = draw(st.sets(st.integers(0, h.n_nodes - 1), max_size=h.n_nodes - 1))
     free = set(range(h.n_nodes)) - busy
     return h, free, draw(st.integers(1, len(free)))
@@ -69,23 +67,6 @@ def placed(policy: Policy, n: int, wait_s: float = 0.0) -> list[int] | None:
 
 def rows(h: Hierarchy) -> list[list[int]]:
     return h.domain.tolist()
-
-
-@SOME
-@given(at=situations())
-def test_slurm_tree_is_its_plain_twin(at):
-    h, free, n = at
-    assert placed(with_free(machine(h), "slurm-tree", free), n) == plain.slurm_tree(
-        rows(h), free, n
-    )
-
-
-@SOME
-@given(at=situations())
-def test_slurm_tree_coded_is_its_plain_twin(at):
-    h, free, n = at
-    found = placed(with_free(machine(h), "slurm-tree-coded", free), n)
-    assert found == plain.slurm_tree_coded(rows(h), free, n)
 
 
 @SOME
@@ -181,23 +162,15 @@ def test_pbs_placement_sets_are_their_plain_twin(at, spans, levels, k):
 def test_the_rest_are_their_plain_twins(at, level):
     h, free, n = at
     topology = machine(h)
+    for tree in ("slurm_tree", "slurm_tree_coded"):
+        found = placed(with_free(topology, tree.replace("_", "-"), free), n)
+        assert found == getattr(plain, tree)(rows(h), free, n)
     assert placed(with_free(topology, "flux-low", free), n) == sorted(free)[:n]
     assert placed(with_free(topology, "flux-high", free), n) == sorted(free)[-n:]
     assert placed(with_free(topology, "flux-locality", free), n) == plain.flux_locality(free, n)
     assert placed(with_free(topology, "slurm-linear", free), n) == plain.slurm_linear(free, n)
     spread = with_free(topology, "group-spread", free, level=h.levels[level])
     assert placed(spread, n) == plain.group_spread(rows(h)[level], free, n)
-
-
-@pytest.mark.parametrize("seed", first_only(range(4)))
-def test_group_spread_on_routers_is_slurms_dragonfly_option(seed):
-    rng = np.random.default_rng(seed)
-    dragonfly = nc.make_topology("dragonfly", {"p": 3, "a": 4, "g": 5})
-    for _ in range(25):
-        free = set(np.flatnonzero(rng.random(60) < 0.6).tolist()) or {0}
-        n = int(rng.integers(1, len(free) + 1))
-        a = with_free(dragonfly, "group-spread", free, level="router")
-        assert placed(a, n) == placed(with_free(dragonfly, "slurm-dragonfly", free), n)
 
 
 # By hand
@@ -277,19 +250,6 @@ def test_the_keps_rack_of_four(profile, counts):
     assert np.bincount(np.array(found) // 3, minlength=4)[2:].tolist() == counts[2:]
 
 
-def test_kueue_preferred_climbs_and_then_spreads():
-    h = hierarchy(("block", "rack"), (np.arange(12) // 6, np.arange(12) // 3))
-    topology = machine(h)
-    free = {0, 1, 3, 6, 7, 8, 9}
-    assert placed(with_free(topology, "kueue-preferred", free), 2) == [0, 1]
-    assert placed(with_free(topology, "kueue-preferred", free), 3) == [6, 7, 8]
-    assert placed(with_free(topology, "kueue-preferred", free), 4) == [6, 7, 8, 9]
-    # no block holds five: the emptier one and the other; then the racks of both, sorted together
-    assert placed(with_free(topology, "kueue-preferred", free), 5) == [0, 1, 6, 7, 8]
-    assert placed(with_free(topology, "kueue-required", free, level="block"), 5) is None
-    assert not with_free(topology, "kueue-required", free, level="rack").fits_empty(4)
-
-
 @pytest.mark.parametrize(
     ("profile", "lowest", "nodes"),
     [
@@ -299,12 +259,16 @@ def test_kueue_preferred_climbs_and_then_spreads():
         ("least-free", "node", [0, 1, 3, 6, 7]),
     ],
 )
-def test_kueue_preferred_spreads_by_its_profile(profile, lowest, nodes):
+def test_kueue_preferred_climbs_and_then_spreads_by_its_profile(profile, lowest, nodes):
     """Racks with 2, 1, 3 and 1 free; neither block holds five, so the racks of both are sorted."""
-    h = hierarchy(("block", "rack"), (np.arange(12) // 6, np.arange(12) // 3))
+    topology = machine(hierarchy(("block", "rack"), (np.arange(12) // 6, np.arange(12) // 3)))
     free = {0, 1, 3, 6, 7, 8, 9}
-    policy = with_free(machine(h), "kueue-preferred", free, profile=profile, lowest_level=lowest)
-    assert placed(policy, 5) == nodes
+    given_ = {"profile": profile, "lowest_level": lowest}
+    assert placed(with_free(topology, "kueue-preferred", free, **given_), 5) == nodes
+    for n, few in {2: [0, 1], 3: [6, 7, 8], 4: [6, 7, 8, 9]}.items():
+        assert placed(with_free(topology, "kueue-preferred", free), n) == few
+    assert placed(with_free(topology, "kueue-required", free, level="block"), 5) is None
+    assert not with_free(topology, "kueue-required", free, level="rack").fits_empty(4)
 
 
 def test_pbs_jobs_wait_for_a_set_or_span_if_none_could_ever_hold_them():
@@ -328,76 +292,44 @@ def test_flux_takes_from_either_end_or_the_longest_run():
     assert placed(with_free(machine(TUX), "flux-high", free - {8}), 2) == [5, 6]
 
 
-def test_hived_splits_the_cell_around_too_only_where_it_must():
-    """Two pods: a leaf of 2 nodes; leaves of 3 and 3, the second one busy.
-
-    A job of one node on the leaf of 2 splits it and its pod, which are entirely free: 2 splits. On
-    the first leaf of 3 it splits the leaf: 1, though more nodes are free there.
-    """
-    h = hierarchy(("pod", "leaf"), ([0] * 2 + [1] * 6, [0] * 2 + [1] * 3 + [2] * 3))
-    assert placed(with_free(machine(h), "hived", {0, 1, 2, 3, 4}), 1) == [2]
-
-
-def test_hived_fills_the_fullest_leaf_then_the_fullest_pod():
-    """Leaves of 3 with 1, 2 and 2 nodes free, the first two in a pod: nothing is entirely free."""
-    h = hierarchy(("pod", "leaf"), (np.arange(12) // 6, np.arange(12) // 3))
-    free = {0, 3, 4, 6, 7}
-    assert placed(with_free(machine(h), "hived", free), 1) == [0]
-    # both pods have a leaf with two: the second one has 2 free in all, the first one 3
-    assert placed(with_free(machine(h), "hived", free), 2) == [6, 7]
-    # no leaf holds three; the first pod does, a leaf of 3 and a rest of 0, but none is entire
-    assert placed(with_free(machine(h), "hived", free), 3) is None
-
-
-def test_hived_takes_entire_cells_and_a_rest_in_one_that_is_broken():
-    """Leaves of 2: four in the first pod, of which the last has 1 free; four free in the second.
-
-    Five nodes are two leaves and a rest of 1. In the first pod that is the node of the broken leaf:
-    no split. The second pod would be split, and a leaf of it.
-    """
-    h = hierarchy(("pod", "leaf"), (np.arange(16) // 8, np.arange(16) // 2))
-    free = set(range(16)) - {6}
-    assert placed(with_free(machine(h), "hived", free), 5) == [0, 1, 2, 3, 7]
-    # an entire leaf has the rest where no leaf is broken: the first pod has only two, in use
-    assert placed(with_free(machine(h), "hived", free - {4, 5, 7}), 5) == [8, 9, 10, 11, 12]
-    assert placed(with_free(machine(h), "hived", free - {4, 5, 7}), 4) == [0, 1, 2, 3]
-
-
-def test_hived_gives_the_lowest_nodes_of_a_cell_whose_parts_are_too_small():
-    """Pods of leaves of 3 and 1, and of 2 and 2 nodes; of 3 nodes are only the largest entire.
-
-    In the second pod no leaf is as large as 3: entirely free, it gives its lowest nodes.
-    """
-    h = hierarchy(("pod", "leaf"), ([0] * 4 + [1] * 4, [0, 0, 0, 1, 2, 2, 3, 3]))
-    everything = set(range(8))
-    assert placed(with_free(machine(h), "hived", everything), 3) == [0, 1, 2]
-    assert placed(with_free(machine(h), "hived", everything - {0}), 3) == [4, 5, 6]
-    assert placed(with_free(machine(h), "hived", everything - {0}), 4) == [4, 5, 6, 7]
-    assert placed(with_free(machine(h), "hived", everything - {0, 4}), 3) is None
-    # a pod of 4 is filled beside one of 5 that has 4 free
-    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 4, np.repeat(range(4), [3, 2, 2, 2])))
-    assert placed(with_free(machine(h), "hived", set(range(1, 9))), 4) == [5, 6, 7, 8]
-    # the entire leaf of 3 though it is second, and a rest of 1
-    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 1, 1, 1, 2]))
-    assert placed(with_free(machine(h), "hived", set(range(6))), 4) == [0, 2, 3, 4]
-    # leaves of 3, 1 and 1: the rest of 2 is in two of them
-    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1], [0, 0, 0, 1, 2, 3]))
-    assert placed(with_free(machine(h), "hived", set(range(6))), 5) == [0, 1, 2, 3, 4]
-    # leaves of 3 and 2, one node of which is busy: the entire one and a rest of 1
-    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 3, [0, 0, 0, 1, 1, 2, 2, 2]))
-    assert placed(with_free(machine(h), "hived", set(range(4))), 4) == [0, 1, 2, 3]
-    # a pod of leaves of 3, 1 and 1 behind two of one node
-    h = hierarchy(("pod", "leaf"), ([0, 1] + [2] * 5, [0, 1, 2, 2, 2, 3, 4]))
-    assert placed(with_free(machine(h), "hived", set(range(7))), 5) == [2, 3, 4, 5, 6]
-
-
-def test_hived_prefers_a_rest_in_a_broken_cell_to_a_fuller_pod():
-    """Pods of three leaves of 2: one leaf of the first has 1 free, one of the second none.
-
-    A job of 3 splits a leaf of the second pod, 4 nodes of which are free; none of the first, 5.
-    """
-    h = hierarchy(("pod", "leaf"), (np.arange(12) // 6, np.arange(12) // 2))
-    assert placed(with_free(machine(h), "hived", set(range(10)) - {5}), 3) == [0, 1, 4]
+@pytest.mark.parametrize(
+    ("pods", "leaves", "free", "placements"),
+    [
+        # A leaf of 2 and its pod are split by a job of 1, a leaf of 3 in a broken pod alone.
+        ([2, 6], [2, 3, 3], {0, 1, 2, 3, 4}, {1: [2]}),
+        # Nothing is entire. 1: the fullest leaf. 2: the fullest pod, with 2 free to 3.
+        ([6, 6], [3] * 4, {0, 3, 4, 6, 7}, {1: [0], 2: [6, 7], 3: None}),
+        # 5 are two leaves and a rest on a broken leaf: no split, where pod 1 and a leaf would be.
+        ([8, 8], [2] * 8, {*range(16)} - {6}, {5: [0, 1, 2, 3, 7]}),
+        # Without a broken leaf the rest has an entire one; the first pod has only two.
+        (
+            *([8, 8], [2] * 8, {*range(16)} - {4, 5, 6, 7}),
+            {5: [8, 9, 10, 11, 12], 4: [0, 1, 2, 3]},
+        ),
+        ([4, 4], [3, 1, 2, 2], {*range(8)}, {3: [0, 1, 2]}),
+        # No leaf of the second pod is as large as 3: entirely free, it gives its lowest nodes.
+        ([4, 4], [3, 1, 2, 2], {*range(1, 8)}, {3: [4, 5, 6], 4: [4, 5, 6, 7]}),
+        ([4, 4], [3, 1, 2, 2], {1, 2, 3, 5, 6, 7}, {3: None}),
+        # A pod of 4 is filled beside one of 5 that has 4 free.
+        ([5, 4], [3, 2, 2, 2], {*range(1, 9)}, {4: [5, 6, 7, 8]}),
+        # The entire leaf of 3 though it is second, and a rest of 1.
+        ([5, 1], [2, 3, 1], {*range(6)}, {4: [0, 2, 3, 4]}),
+        # The rest of 2 is on two leaves of 1.
+        ([5, 1], [3, 1, 1, 1], {*range(6)}, {5: [0, 1, 2, 3, 4]}),
+        ([5, 3], [3, 2, 3], {*range(4)}, {4: [0, 1, 2, 3]}),
+        ([1, 1, 5], [1, 1, 3, 1, 1], {*range(7)}, {5: [2, 3, 4, 5, 6]}),
+        # A broken leaf of a pod with 5 free is taken before an entire one of a pod with 4.
+        ([6, 6], [2] * 6, {*range(10)} - {5}, {3: [0, 1, 4]}),
+        # A job that fills a leaf of 2 splits nothing, as on a broken leaf of 3.
+        ([5, 6], [2, 3, 3, 3], {0, 1, 5, 6, 8}, {2: [0, 1]}),
+    ],
+)
+def test_hived_splits_few_entire_cells_and_fills_the_fullest(pods, leaves, free, placements):
+    """Pods and leaves of these sizes; the nodes of jobs by their size."""
+    domains = [np.repeat(np.arange(len(sizes)), sizes) for sizes in (pods, leaves)]
+    topology = machine(hierarchy(("pod", "leaf"), domains))
+    found = {n: placed(with_free(topology, "hived", free), n) for n in placements}
+    assert found == placements
 
 
 def test_hived_keeps_to_the_cells_of_its_container_whatever_their_numbers():
@@ -407,12 +339,6 @@ def test_hived_keeps_to_the_cells_of_its_container_whatever_their_numbers():
     # two leaves of alternate nodes
     h = hierarchy(("leaf",), (np.arange(6) % 2,))
     assert placed(with_free(machine(h), "hived", set(range(6))), 2) == [0, 2]
-
-
-def test_hived_splits_no_cell_that_a_job_fills():
-    """A leaf of 2, and a leaf of 3 with 2 free in a pod with 3 free: no split on either."""
-    h = hierarchy(("pod", "leaf"), ([0] * 5 + [1] * 6, np.repeat(range(4), [2, 3, 3, 3])))
-    assert placed(with_free(machine(h), "hived", {0, 1, 5, 6, 8}), 2) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -561,9 +487,3 @@ def test_what_is_refused(name, parameters, told):
         make_policy(machine(TUX), name, np.random.default_rng(0), parameters)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_every_policy_of_a_scheduler_is_for_every_machine():
-    mine = [p for p in POLICIES.values() if p.__module__.startswith("alloc.hierarchy")]
-    assert len(mine) >= 11
-    assert all(not p.families for p in mine)

@@ -219,6 +219,22 @@ def test_own_loops_last_as_long_as_the_references(monkeypatch: pytest.MonkeyPatc
     assert loops.of(own._replace(nodes=nodes[:4]), 1.0) is None
 
 
+def test_a_job_on_the_references_nodes_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under adaptive routing, too: its period was the last of the search for the computing time."""
+    network = network_of(make_routing(dragonfly(2, 4, 2), "ugal-l"), 0.3, "all-to-all")
+    loops, nodes = network.loads.isolated, np.arange(3, 9, dtype=np.int32).tobytes()
+    place = Situation(0, nodes, 0.3, once_s=1e-3, draw=0)
+    on_reference = loops.of(place, 1.0, ROUGH)
+    assert on_reference is not None
+    given = place._replace(fraction=1.0, compute_s=on_reference.job.compute_s)
+    monkeypatch.setattr(IsolatedLoops, "_period_s", None)
+    own = loops.of(given, 1.0)
+    assert own is not None
+    assert own.period_s == on_reference.period_s
+    with pytest.raises(TypeError):
+        loops.of(given._replace(draw=1), 1.0)
+
+
 def test_fractions_are_rounded_to_eighths_of_an_octave() -> None:
     """At most 4.4 % off: 2^(1/16) = 1.0443."""
     assert near_fraction(1.0) == near_fraction(0.97) == 1.0

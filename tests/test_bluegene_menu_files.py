@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alloc.bluegene.machine import BlueGene
 from alloc.policy import Request
 from alloc.registry import make_policy
 from netsim.errors import NetcosimError
@@ -59,31 +58,11 @@ def test_midplanes_are_numbered_as_they_are_named(tmp_path: Path) -> None:
     assert placed(given, 8) == [[1]]  # C is m2 is the second router
 
 
-def test_the_published_menu_is_read_as_the_built_in_one(shared_dir: Path) -> None:
-    from alloc.bluegene.intrepid import intrepid
-
-    folder = shared_dir / "machines"
-    if not (folder / "intrepid_menu.csv").exists():
-        pytest.skip("the menu of Intrepid is not here")
-    full = intrepid(later_entries=True)
-    machine = torus((5, 4, 4), concentration=512)
-    given = {
-        "menu": str(folder / "intrepid_menu.csv"),
-        "wires": str(folder / "intrepid_wires.json.gz"),
-        "midplanes": list(full.midplane_names),
-    }
-    policy = make_policy(machine, "cobalt", np.random.default_rng(1), given)
-    found = policy.machine  # type: ignore[attr-defined]
-    assert isinstance(found, BlueGene)
-    assert [p.name for p in found.partitions] == [p.name for p in full.partitions]
-
-
 @pytest.mark.parametrize(
     ("menu", "given", "told"),
     [
         (MENU, {"wires": "menu.csv"}, "wires and midplanes are those of a menu"),
         (MENU.replace("D,m3,1\n", "").replace("AD,m3 m0,2\n", ""), {"menu": "menu.csv"}, "3 mid"),
-        (MENU.replace("2\n", "3\n"), {"menu": "menu.csv"}, "shape '3' for 2 midplanes"),
         (MENU, {"menu": "no.csv"}, "no.csv: cannot be read"),
         (MENU, {"menu": "menu.csv", "midplanes": ["x"]}, "unknown midplane 'm0'"),
         (MENU, {"menu": 3}, "menu = 3"),
@@ -91,13 +70,7 @@ def test_the_published_menu_is_read_as_the_built_in_one(shared_dir: Path) -> Non
         ("", {"menu": "menu.csv"}, "no column 'name'"),
     ],
 )
-def test_a_bad_menu_is_one_line(
-    menu: str,
-    given: dict[str, object],
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bad_menu_is_one_line(menu, given, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("menu.csv").write_text(menu)
     with pytest.raises(NetcosimError) as caught:

@@ -112,8 +112,8 @@ def test_partner() -> None:
         Request(2, 1024, 100.0),
         Request(3, 512, 101.0),
         Request(4, 512, 80.0),
-        Request(5, 300, 90.0),
-        Request(6, 512, 90.0),
+        Request(5, 300, 100.0),  # may end with the lead job
+        Request(6, 512, 100.0),
     ]
     found = policy.fill_partner(lead, waiting)
     assert found is not None
@@ -121,6 +121,11 @@ def test_partner() -> None:
     assert where(policy, found[1]) == "ANL-R12-M1-512"
     again = policy.fill_partner(lead, waiting[:3])
     assert again is None  # the paired midplane is taken
+    assert policy.pairs
+    plain = on(intrepid())
+    plain.allocate(lead)
+    assert not plain.pairs
+    assert plain.fill_partner(lead, waiting) is None
 
 
 @pytest.mark.parametrize(
@@ -140,23 +145,6 @@ def test_where_pairs_can_run(lead: str, nodes: int, partner: str | None) -> None
     assert (None if found is None else where(policy, found[1])) == partner
 
 
-def test_a_partner_may_end_with_the_lead_job() -> None:
-    policy = on(intrepid(), CobaltPaired)
-    lead = Request(1, 512, 100.0)
-    run_on(policy, "ANL-R12-M0-512", lead)
-    found = policy.fill_partner(lead, [Request(2, 512, 100.5), Request(3, 512, 100.0)])
-    assert found is not None
-    assert found[0] == 1
-
-
-def test_no_partner_by_default() -> None:
-    policy = on(intrepid())
-    lead = Request(1, 512, 100.0)
-    policy.allocate(lead)
-    assert not policy.pairs
-    assert policy.fill_partner(lead, [Request(2, 512, 50.0)]) is None
-
-
 def test_hold_takes_wires_too() -> None:
     policy = on(intrepid())
     placement = run_on(policy, "ANL-R20-1024", Request(1, 1024))
@@ -170,20 +158,6 @@ def test_hold_takes_wires_too() -> None:
     assert where(policy, policy.allocate(Request(30, 1024))) == "ANL-R20-1024"
 
 
-def test_mistakes() -> None:
+def test_a_machine_of_other_nodes_is_refused() -> None:
     with pytest.raises(NetcosimError, match="machine four has 4 nodes"):
         Cobalt(torus((3, 2)), np.random.default_rng(1), four_midplanes())
-    policy = on(four_midplanes())
-    placement = policy.allocate(Request(1, 1))
-    assert placement is not None
-    policy.release(placement)
-    with pytest.raises(NetcosimError, match="release of job 1"):
-        policy.release(placement)
-    # a partition is known by its job
-    first = policy.allocate(Request(1, 1))
-    with pytest.raises(NetcosimError, match="job 1 is placed already; release it before"):
-        policy.allocate(Request(1, 1))
-    assert first is not None
-    assert policy.n_free == 3
-    policy.release(first)
-    assert policy.n_free == 4

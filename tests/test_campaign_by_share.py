@@ -6,31 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from two_jobs import FIRST, SECOND, exchange, sides_of
 
 from alloc.registry import make_policy
 from cosim.measuring.campaign import Stretch
-from cosim.measuring.snapshots import Measurements, Side, Study
+from cosim.measuring.snapshots import Measurements, Study
 from cosim.measuring.stretching import IsolatedBaselines, stretches
 from cosim.measuring.tasks import SerialExecutor
-from cosim.network.communication import ALWAYS, BY_SHARE, Communication
+from cosim.network.communication import ALWAYS, BY_SHARE
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.run_times.measured_times import Measured
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
-from queuesim.queue import simulate_queue
-from workloads.csv_jobs import read_csv
 
 LINK_BPS = 5 * 10**9
 SEND_S = 256 * 1024 / LINK_BPS
-FIRST, SECOND = 101, 102
 NEAR = 0.03
 """Heads on the wires, and packets that take turns: so much beside the closed form."""
-SWAP = Communication(
-    "bisection-pairing",
-    rank_bytes=256 * 1024,
-    parameters={"rounds": 1, "warmup_rounds": 0},
-)
+SWAP = exchange(256 * 1024)
 TREE = fat_tree(4, bandwidth_Bps=LINK_BPS, taper=0.5)
 SHARED = {0: 10.0, 2: 10.0, 1: 30.0, 3: 30.0}
 """When single nodes come free: the first job gets 0 and 2, the second 1 and 3. Their two leaves
@@ -41,19 +35,9 @@ APART = {0: 10.0, 2: 10.0, 4: 30.0, 6: 30.0}
 
 def study(tmp_path, fractions, *, together=BY_SHARE, seed=1, free=SHARED, policies=("baseline",)):
     """One snapshot of two jobs of two nodes that exchange, on a tree of 16 nodes (leaves of 2)."""
-    lines = ["job,nodes,arrival_s,run_s"]
-    lines += [f"{node + 1},1,0,{free.get(node, 5000.0)}" for node in range(8)]
-    lines += [f"{FIRST},2,20,4000", f"{SECOND},2,40,4000"]
-    path = tmp_path / "two.csv"
-    path.write_text("\n".join(lines) + "\n")
-    jobs = read_csv(path)
     network = SharedNetwork(make_routing(TREE, "d-mod-k"), task_mapping="in-order", seed=seed)
-    sides = {}
-    for name in policies:
-        policy = make_policy(TREE, name, np.random.default_rng(0))
-        rng = np.random.default_rng(0)
-        run = simulate_queue(jobs, policy, window=50, rng=rng, keep_placements=True)
-        sides[name] = Side(run, network)
+    sides = sides_of(tmp_path, network, free, policies=policies)
+    jobs = sides[policies[0]].schedule.workload
     fraction = np.zeros(len(jobs))
     fraction[np.searchsorted(jobs.job_id, [FIRST, SECOND])] = fractions
     share = np.zeros(len(jobs), dtype=np.int64)

@@ -143,9 +143,7 @@ def test_what_a_gpu_does_takes_time_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [7, 9, 11, 13])
-def test_numbers_may_be_of_any_width_and_kinds_are_those_of_the_schema(
-    number: int, tmp_path: Path
-) -> None:
+def test_numbers_may_be_of_any_width_and_kinds_are_those_of_the_schema(number, tmp_path):
     """int32, int64, uint32 and uint64; of ready nodes the smallest number is next."""
     kinds = {2: "all-gather", 0: "all-reduce", 6: "all-to-all", 5: "broadcast", 7: "reduce-scatter"}
     nodes = [
@@ -402,17 +400,6 @@ def test_a_group_has_its_members_whatever_dimensions_take_part(tmp_path: Path) -
     assert sent_bytes(path, 4, dims=[2, 2]) == 2 * 3 * 64 + 2 * 2 * 64
 
 
-def test_the_case_of_hybrid_dimensions(shared_dir: Path) -> None:
-    """Two rings of 4 take 1.57 ms; computing of 1 ms beside a ring of 8 takes 1.84 ms."""
-    folder = shared_dir / "inputs/cases/07-chakra-involved-dim"
-    if not folder.exists():
-        pytest.skip("the cases are not part of the project")
-    path = str(folder / "involved.et")
-    assert sent_bytes(path, 8, dims=[4, 2]) == 12 * MIB
-    assert packets_s(path, 8, dims=[4, 2]) == pytest.approx(1.57e-3, rel=0.01)
-    assert packets_s(str(folder / "parallel.et"), 8) == pytest.approx(1.84e-3, rel=0.01)
-
-
 def test_a_roofline(tmp_path: Path) -> None:
     """At 100 TFLOP/s and 1 TB/s: 2e12 operations 20 ms, 5e9 bytes 5 ms, no bytes no time."""
     roofline = Roofline(100e12, 1e12)
@@ -620,36 +607,6 @@ def check_times(graph: StepGraph, path: str) -> None:
     assert sum(graph.computing_s()) / graph.gpus + waited == pytest.approx(ends.mean())
 
 
-def test_a_layer_by_hand(tmp_path: Path) -> None:
-    """One layer of two GPUs as symbolic tensor graph writes it, with a roofline.
-
-    At 100 TFLOP/s, 1 TB/s and 1 GB/s. Forward: gather 1 MB a GPU (1 ms), 1e11 operations (1 ms),
-    scatter 2 MB (1 ms). Backward: gather (1 ms), 2 x 1e11 (2 ms), scatter (1 ms) beside the weights
-    (1 ms), whose gradients of 4 MB are reduced (4 ms) after them.
-    """
-
-    def work(number: int, *needs: int) -> bytes:
-        return node(number, 4, *needs, num_ops=10**11, tensor_size=10**6)
-
-    nodes = [
-        node(1, 7, comm_type=2, comm_size=10**6, pg_name="1"),
-        work(2, 1),
-        node(3, 7, 2, comm_type=7, comm_size=2 * 10**6, pg_name="1"),
-        node(4, 7, 3, comm_type=2, comm_size=10**6, pg_name="1"),
-        work(5, 4),
-        work(6, 5),
-        node(7, 7, 5, comm_type=7, comm_size=2 * 10**6, pg_name="1"),
-        node(8, 7, 6, comm_type=0, comm_size=4 * 10**6, pg_name="2"),
-    ]
-    both = {"1": [0, 1], "2": [1, 0]}
-    path = write(tmp_path, chakra(*nodes), chakra(*nodes), members=both)
-    known = {"peak_TFLOPS": 100.0, "memory_GBps": 1000.0}
-    graph = chakra_graph(path, 2, roofline_of("none", 100.0, 1000.0))
-    by_hand = (1 + 1 + 1 + 1 + 2 + 4) * 1e-3
-    assert graph.schedule(1e9).seconds == pytest.approx(by_hand)
-    assert packets_s(path, 2, **known) == pytest.approx(by_hand, rel=0.02)
-
-
 def test_traces_of_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chakra_traces, "MAX_NODES", 1)
     path = write(tmp_path, chakra(node(1, 4, us=5)))
@@ -660,9 +617,7 @@ def test_traces_of_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             read_trace(path)
 
 
-def test_memory_of_a_step_is_that_of_all_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_of_a_step_is_that_of_all_ranks(tmp_path, monkeypatch):
     """Two nodes for each of 4 ranks; 1 and 2 nodes of 2 ranks."""
     monkeypatch.setattr(chakra_steps, "NODE_BYTES", 10**15)
     one, two = chakra(node(1, 4, us=5)), chakra(node(1, 4, us=5), node(2, 4, us=5))
@@ -753,9 +708,7 @@ def test_traces_that_are_not_read(raw: bytes, message: str, tmp_path: Path) -> N
         ({"5": [-1]}, "not the members of process groups"),
     ],
 )
-def test_groups_that_are_refused(
-    members: Mapping[str, Sequence[int]] | None, message: str, tmp_path: Path
-) -> None:
+def test_groups_that_are_refused(members, message, tmp_path):
     one = chakra(node(1, 7, comm_type=0, comm_size=8, pg_name="5"))
     path = write(tmp_path, one, one, members=members)
     with pytest.raises(NetcosimError) as caught:

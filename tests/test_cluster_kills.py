@@ -1,4 +1,4 @@
-"""Kills over all ways to compute sweeps and runs lose nothing stored; all ways give one digest."""
+"""Kills over all ways to compute sweeps and runs lose nothing stored, and change no digest."""
 
 from __future__ import annotations
 
@@ -353,87 +353,19 @@ RUN_WAYS: dict[str, tuple[Callable[[Sweep, int, np.random.Generator], None], int
 """The same for a run, and its snapshots."""
 
 
-@pytest.mark.parametrize(
-    "part",
-    [pytest.param(1.0, marks=pytest.mark.slow), pytest.param(0.01, marks=pytest.mark.full)],
-)
-def test_kills_over_all_ways_lose_nothing_stored(tmp_path: Path, mpiexec: str, part: float) -> None:
+@pytest.mark.slow
+def test_kills_over_all_ways_lose_nothing_stored(tmp_path: Path, mpiexec: str) -> None:
     pytest.importorskip("distributed")
     pytest.importorskip("submitit")
     kills = 0
     for number, (way, (kill, most, count)) in enumerate((WAYS | RUN_WAYS).items()):
-        began = time.monotonic()
-        count = count if part == 1 else count // 4
         launcher = (mpiexec, "-n", "3") if "mpi" in way else ()
         kind = Run if way.startswith("run") else Sweep
         sweep = kind(tmp_path, f"way-{number}", count, launcher)
-        kill(sweep, max(1, round(most * part)), np.random.default_rng(number))
+        kill(sweep, most, np.random.default_rng(number))
         whole = kind(tmp_path, f"whole-{count}", count)
         if not whole.store.exists():
             whole.finish(whole.start(jobs=1))
         assert digest(sweep.store) == digest(whole.store)
         kills += sweep.kills
-        print(f"{way}: {sweep.kills} kills, {count} points, {time.monotonic() - began:.0f} s")
-    print(f"{kills} kills")
-    assert kills >= 40 * part
-
-
-SWEEP = """
-[machine]
-family = "torus"
-dims = [4, 4]
-[workload]
-larger_jobs = "drop"
-[workload.synthetic]
-n_jobs = 3
-mean_nodes = 2
-[queue]
-policies = ["baseline"]
-run_time_model = "as-logged"
-[run]
-snapshots = 0
-seed = {{from = 1, to = {}, step = 1}}
-"""
-
-
-@pytest.mark.parametrize(
-    "count", [pytest.param(2000, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.full)]
-)
-def test_one_digest_by_each_way(tmp_path: Path, mpiexec: str, count: int) -> None:
-    """The command itself: processes, MPI ranks, Dask, submitit, slices with merge."""
-    (tmp_path / "c.toml").write_text(SWEEP.format(count))
-    command = [sys.executable, "-m", "netcosim", "sweep", "c.toml", "--quiet"]
-
-    def run(*words: str, launcher: tuple[str, ...] = ()) -> None:
-        done = subprocess.run(
-            [*launcher, *command, *words],
-            cwd=tmp_path,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-
-    def slices() -> None:
-        for which in range(1, 5):
-            run("--slice", f"{which}/4")
-        merge(tmp_path / "slices.db", [tmp_path / f"c-{which}-of-4.db" for which in range(1, 5)])
-
-    jobs = f"slurm:cluster=local,array=2,points={count // 8}"
-    ways: dict[str, Callable[[], None]] = {
-        "one": lambda: run("--out", "one.db"),
-        "processes": lambda: run("--out", "processes.db", "--jobs", "2"),
-        "mpi": lambda: run("--out", "mpi.db", launcher=(mpiexec, "-n", "3")),
-        "dask": lambda: run("--out", "dask.db", "--executor", "dask", "--jobs", "2"),
-        "submitit": lambda: run("--out", "submitit.db", "--executor", jobs),
-        "slices": slices,
-    }
-    digests = {}
-    for way, compute in ways.items():
-        began = time.monotonic()
-        compute()
-        digests[way] = digest(tmp_path / f"{way}.db")
-        print(f"{way}: {count} points, {time.monotonic() - began:.1f} s, {digests[way][:16]}")
-    assert len(set(digests.values())) == 1
+    assert kills >= 40

@@ -7,7 +7,6 @@ import re
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
@@ -19,17 +18,16 @@ from typing import Any
 import numpy as np
 import pytest
 from selection import first_only
-from test_cluster_kills import RUN_WAYS, SWEEP, WAYS
+from test_cluster_kills import RUN_WAYS, WAYS
 from test_experiments_sweep import digest, environment
 
 from netcosim.cli import build_parser, command_names, main
 from netcosim.commands.sweep import slice_of
-from netcosim.config.load import load_sweep
 from netcosim.executors import dask_client
 from netcosim.executors.executor import KILLED, compute, run_tasks
 from netcosim.executors.merge import merge
 from netcosim.executors.registry import EXECUTORS, executor_entry, open_workers
-from netcosim.executors.slurm_jobs import SlurmOptions, slurm_options
+from netcosim.executors.slurm_jobs import SlurmOptions
 from netcosim.executors.workers import Workers
 from netcosim.runs.outcome import Outcome
 from netcosim.runs.points import point_key
@@ -37,9 +35,27 @@ from netcosim.runs.store import Store
 from netcosim.runs.sweep import keyed, run_points, sliced
 from netsim.errors import NetcosimError
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 N = 24
 POINTS: list[dict[str, object]] = [{"i": i} for i in range(N)]
 DRAW = "sweep_points:draw"
+SWEEP = """
+[machine]
+family = "torus"
+dims = [4, 4]
+[workload]
+larger_jobs = "drop"
+[workload.synthetic]
+n_jobs = 3
+mean_nodes = 2
+[queue]
+policies = ["baseline"]
+run_time_model = "as-logged"
+[run]
+snapshots = 0
+seed = {{from = 1, to = {}, step = 1}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -95,13 +111,6 @@ def test_executors_that_do_not_exist_are_refused(
     assert message in str(caught.value)
     assert main(["sweep", "c.toml", "--executor", text]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_options_of_jobs() -> None:
-    assert slurm_options("") == SlurmOptions()
-    assert slurm_options("partition=b,time=5,mem=0") == SlurmOptions(partition="b", time=5)
-    for name in EXECUTORS:
-        assert executor_entry(name)[0].description
 
 
 def test_workers_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,43 +232,6 @@ def test_the_page_names_every_executor_and_option() -> None:
         assert sum(most for _, most, _ in ways.values()) == int(effect.split()[0])
 
 
-def test_hours_of_the_page_follow_from_seconds() -> None:
-    rows = re.findall(
-        r"^\|.*\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE.read_text(), re.M
-    )
-    assert len(rows) == 3
-    for row in rows:
-        seconds, *hours = map(float, row)
-        core_hours = seconds * 100_000 / 3600
-        for shown, exact in zip(hours, (1, 128, 500), strict=True):
-            digits = len(str(shown).partition(".")[2]) if shown < 100 else 0
-            assert shown == pytest.approx(core_hours / exact, abs=0.51 * 10**-digits)
-
-
-@pytest.mark.full
-def test_the_job_array_of_the_page(one: Path, tmp_path: Path) -> None:
-    """Its script once a task, with three tasks, then the merge."""
-    array, merged = (next(t for t in SCRIPTS if words in t) for words in ("--array", "merge"))
-    (tmp_path / "sweep.toml").write_text(SWEEP.format(7))
-    command = tmp_path / "bin" / "netcosim"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m netcosim "$@"\n')
-    command.chmod(0o755)
-    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
-    for task in ("1", "2", "3", ""):
-        text = (array if task else merged).replace("100", "3")
-        subprocess.run(
-            ["bash", "-ec", text],
-            cwd=tmp_path,
-            env={**environment(), "PATH": path, "SLURM_ARRAY_TASK_ID": task},
-            check=True,
-            capture_output=True,
-        )
-    config = load_sweep(tmp_path / "sweep.toml")
-    with Store(tmp_path / "sweep.db", "read") as store:
-        assert set(store.statuses()) == {point_key(point.resolved()) for point in config.points}
-
-
 # Slices
 
 
@@ -356,16 +328,6 @@ def test_a_conflict_is_named_and_nothing_is_merged(tmp_path: Path) -> None:
             )
     assert out.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["1.db", "2.db", "all.db"]
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_done_counts_more_than_failed(tmp_path: Path, order: int) -> None:
-    failed = put(tmp_path / "1.db", {"i": 1}, Outcome(None, "killed", 1.0))
-    done = put(tmp_path / "2.db", {"i": 1}, Outcome({"a": '{"x":[1]}'}, None, 1.0))
-    out = tmp_path / "all.db"
-    merged = merge(out, [failed, done][::order])
-    assert (merged.points, merged.failed, merged.repeated) == (1, 0, 1)
-    assert digest(out) == digest(done)
 
 
 @pytest.mark.parametrize("order", [1, -1])

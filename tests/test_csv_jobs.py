@@ -175,9 +175,7 @@ SACCT = """JobID|State|Submit|Start|End|NNodes|NodeList|Partition
 """
 
 
-def test_a_log_is_imported_and_looked_at(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_is_imported_and_looked_at(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("sacct.txt").write_text(SACCT)
     assert main(["trace", "import", "sacct", "sacct.txt"]) == 0
@@ -218,13 +216,7 @@ def test_a_log_is_imported_and_looked_at(
         (("sacct",), "the following arguments are required: FILE"),
     ],
 )
-def test_mistakes_of_an_import_write_nothing(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...],
-    told: str,
-) -> None:
+def test_mistakes_of_an_import_write_nothing(tmp_path, capsys, monkeypatch, arguments, told):
     monkeypatch.chdir(tmp_path)
     Path("sacct.txt").write_text(SACCT)
     assert main(["trace", "import", *arguments]) == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from queue_helpers import make_workload, same_schedule
 from alloc.any_rule import AnyRule
 from alloc.policy import Placement, Policy, Request
 from alloc.registry import make_policy
-from netcosim.config.load import config_from
-from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.topologies.gpu_cluster import gpu_cluster
 from netsim.topologies.registry import make_topology
@@ -43,9 +40,7 @@ def jobs(n: int, seed: int) -> Workload:
 
 @pytest.mark.parametrize(("name", "decider"), [("easy", Easy), ("none", Strict)])
 @pytest.mark.parametrize("order", ["fcfs", "wfp", "shortest"])
-def test_a_decider_gives_the_schedule_of_the_method_that_it_is(
-    name: str, decider: Callable[[], Decider], order: str
-) -> None:
+def test_a_decider_gives_the_schedule_of_the_method_that_it_is(name, decider, order):
     for seed in range(12):
         work = jobs(120, seed)
         window = None if seed % 2 else 7
@@ -65,44 +60,6 @@ def test_a_decider_gives_the_schedule_of_the_method_that_it_is(
         assert same_schedule(*runs), seed
         assert runs[0].backfill == name
         assert runs[1].backfill == decider().name
-
-
-@pytest.mark.parametrize(
-    ("log", "known", "machine", "more"),
-    [
-        ("KTH-SP2-1996-2.1-cln", "kth-sp2", {"radix": 10, "pods": 4}, {}),
-        ("LLNL-Thunder-2007-1.1-cln", "thunder", {"radix": 18}, {"first_jobs": 5000}),
-        (
-            "LLNL-Thunder-2007-1.1-cln",
-            "thunder",
-            {"radix": 18},
-            {"first_jobs": 5000, "all_at_zero": True},
-        ),
-    ],
-)
-def test_whole_logs_run_alike(
-    shared_dir: Path, log: str, known: str, machine: dict[str, int], more: dict[str, object]
-) -> None:
-    file = str(shared_dir / "traces" / f"{log}.swf.gz")
-    config = config_from(
-        {
-            "machine": {"family": "fattree", **machine},
-            "workload": {"log": file, "known_log": known, **more},
-            "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
-        }
-    )
-    queues = queues_of(config, make_topology("fattree", machine))
-    runs = [
-        simulate_queue(
-            queues.jobs,
-            make_policy(queues.topology, "baseline", np.random.default_rng(0)),
-            backfill=method,
-            rng=np.random.default_rng(0),
-            keep_placements=True,
-        )
-        for method in ("easy", Easy())
-    ]
-    assert same_schedule(*runs)
 
 
 def rules(seed: int = 0, names: tuple[str, ...] = RULES) -> AnyRule:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +12,11 @@ import numpy as np
 import pytest
 from queue_helpers import same_schedule
 
-from experiments.judge.config import Flags, load_judge_config
 from netcosim.cli import main
-from netcosim.config.load import config_from, load_config, points_of
+from netcosim.config.load import config_from, load_config
 from netcosim.runs.cosim import cosim_point, run_cosim
 from netcosim.runs.draws import Draws
 from netcosim.runs.points import point_key
-from netcosim.runs.sweep import run_points
 from netsim.errors import NetcosimError
 from queuesim.registry import DECIDERS
 from queuesim.result import QueueResult
@@ -93,17 +89,6 @@ class ByRule(Last):
         return Choice(fits[0], rule="rdn") if fits else None
 '''
 
-JUDGED = """
-machine = { family = "dragonfly", p = 2, a = 4, g = 5 }
-[workload]
-larger_jobs = "drop"
-synthetic = { n_jobs = 30, mean_nodes = 4 }
-[queue]
-policies = ["simple", "rdn"]
-decider = "agent.py:Weighted"
-decider_files = ["weights.json"]
-"""
-
 
 def content(**queue: Any) -> dict[str, Any]:
     return {
@@ -148,30 +133,6 @@ def test_a_named_decider_is_the_method_that_it_is(
     for policy in policies:
         assert same_schedule(decided[policy], asked[policy])
         assert decided[policy].backfill == name
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("file", "machine", "workload"),
-    [
-        ("KTH-SP2-1996-2.1-cln", {"radix": 10, "pods": 4}, {"known_log": "kth-sp2"}),
-        (
-            "LLNL-Thunder-2007-1.1-cln",
-            {"radix": 18},
-            {"known_log": "thunder", "first_jobs": 5000},
-        ),
-    ],
-)
-def test_easy_on_a_whole_log(
-    shared_dir: Path, file: str, machine: dict[str, int], workload: dict[str, Any]
-) -> None:
-    raw = content(policies=["baseline"]) | {
-        "machine": {"family": "fattree", **machine},
-        "workload": {"log": str(shared_dir / "traces" / f"{file}.swf.gz"), **workload},
-    }
-    decided = run_cosim(config_from(raw | {"queue": raw["queue"] | {"decider": "easy"}}))
-    found = decided.schedules["baseline"], run_cosim(config_from(raw)).schedules["baseline"]
-    assert same_schedule(*found)
 
 
 COST: dict[str, Callable[[QueueResult, int], float]] = {
@@ -299,27 +260,6 @@ def test_points_of_one_process_share_no_schedule_of_another_file(folder: Path) -
     assert found[1] == first.tables["policies"][0]["mean_wait_s"] != found[0]
 
 
-@pytest.mark.full
-def test_a_sweep_over_deciders_is_the_same_on_two_processes(folder: Path) -> None:
-    deciders = ["easy", "agent.py:Last", "agent.py:First", "agent.py:AnyOne"]
-    points = [one.resolved() for one in points_of(content(decider=deciders), folder)]
-    tables = []
-    for jobs in (1, 2):
-        path = folder / f"{jobs}.db"
-        done = run_points(
-            "netcosim.runs.cosim:cosim_point", points, path, jobs=jobs, progress=False
-        )
-        assert not done.failed
-        rows = sqlite3.connect(path).execute("SELECT point_key, columns FROM results ORDER BY 1")
-        tables.append([(key, without_clock(json.loads(columns))) for key, columns in rows])
-    assert tables[0] == tables[1]
-    assert len({json.dumps(columns) for _, columns in tables[0]}) == len(deciders)
-
-
-def without_clock(columns: dict[str, Any]) -> dict[str, Any]:
-    return {name: values for name, values in columns.items() if "scheduling" not in name}
-
-
 def test_a_file_is_looked_up_beside_the_config_by_every_command(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -352,24 +292,6 @@ def test_a_file_is_looked_up_beside_the_config_by_every_command(
     page = (folder / "page.html").read_text()
     for name in ("agent.py", "weights.json"):
         assert digest(folder / "there" / name) in page
-
-
-def test_what_the_judge_was_asked_can_be_asked_elsewhere(folder: Path) -> None:
-    there = folder / "there"
-    there.mkdir()
-    for name, text in (("agent.py", AGENT), ("weights.json", "[0, 1]"), ("c.toml", JUDGED)):
-        (there / name).write_text(text)
-    text = load_judge_config(Flags(), there / "c.toml").text
-    (folder / "again.toml").write_text(text)
-    queue = load_config_of_judge(folder / "again.toml")
-    assert queue["decider"] == f"{there}/agent.py:Weighted"
-    assert queue["decider_files"] == [f"{there}/weights.json"]
-    assert load_judge_config(Flags(), folder / "again.toml").text == text
-
-
-def load_config_of_judge(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = tomllib.loads(path.read_text())["queue"]
-    return content
 
 
 def test_dependencies_and_grace_are_kept() -> None:

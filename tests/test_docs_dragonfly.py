@@ -11,6 +11,8 @@ import pytest
 
 from netcosim.cli import main
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "dragonfly-placement.md"
 BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```", re.M | re.S)
 FILES = {found.group(1): found.group(2) for found in BLOCK.finditer(PAGE.read_text("utf-8"))}

@@ -18,6 +18,8 @@ from netcosim.runs.cosim_tables import result_tables
 from netsim.flow.paths import flow_paths
 from netsim.routing.deadlock import find_cycle
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extend.md"
 BLOCK = re.compile(r"^```(?:python|toml|text)\n# (\S+)\n(.*?)^```", re.M | re.S)
 FILES = {found.group(1): found.group(2) for found in BLOCK.finditer(PAGE.read_text("utf-8"))}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,26 +17,58 @@ sys.path.insert(0, str(DOCS / "sphinx"))
 from notebook import markdown_of, read_notebook, run_cells, texts  # noqa: E402
 
 NOTEBOOKS = sorted(DOCS.glob("notebooks/*.ipynb"))
-SHORTEST = "isolation-on-your-log"
+MARKS = {"isolation-on-your-log": (), "learning-agent": pytest.mark.slow}
+"""Of the shortest and of the longest one."""
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Nothing is left beside a notebook."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    yield tmp_path
+    assert list(tmp_path.iterdir()) == []
+
+
+def kept(path: Path) -> tuple[list[dict[str, Any]], list[list[str]]]:
+    """The cells, and the outputs of those of code."""
+    cells = read_notebook(path.read_text(encoding="utf-8"))
+    return cells, [texts(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.stem, marks=() if path.stem == SHORTEST else pytest.mark.full)
+        pytest.param(path, id=path.stem, marks=MARKS.get(path.stem, pytest.mark.full))
         for path in NOTEBOOKS
     ],
 )
-def test_outputs_are_what_comes_out(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To the digit; of pictures, that they are there. Nothing is left beside the notebook."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    cells = read_notebook(path.read_text(encoding="utf-8"))
-    kept = [texts(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
-    assert list(map(texts, run_cells(cells))) == kept
-    assert list(tmp_path.iterdir()) == []
+def test_outputs_are_what_comes_out(path: Path) -> None:
+    """To the digit; of pictures, that they are there."""
+    cells, outputs = kept(path)
+    assert list(map(texts, run_cells(cells))) == outputs
+
+
+SHORTER = {
+    '("fcfs", "shortest", "smallest")': '("smallest",)',
+    "generations=10": "generations=1",
+}
+"""Of the longest one: one order of three, and a generation of ten."""
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("folder")
+def test_the_agent_learns_for_a_generation_as_it_did() -> None:
+    """What comes out until then is part of what is kept; the other cells run."""
+    cells, outputs = kept(DOCS / "notebooks" / "learning-agent.ipynb")
+    for (old, new), cell in itertools.product(SHORTER.items(), cells):
+        cell["source"] = cell["source"].replace(old, new)
+    trained = next(k for k, out in enumerate(outputs) if "generation 10" in str(out))
+    found = list(map(texts, run_cells(cells)))[: trained + 1]
+    lines = [line for out in found for text in out for line in text.splitlines()]
+    assert len(lines) == 1 + 3 + 2
+    assert set(lines) <= {line for out in outputs for text in out for line in text.splitlines()}
 
 
 def test_there_are_five_of_them_in_order() -> None:

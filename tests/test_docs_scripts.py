@@ -118,6 +118,7 @@ def network_schedulers(script: ModuleType, folder: Path, patch: pytest.MonkeyPat
 
 def controls(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     patch.setattr(script, "CONGESTION_CONTROLS", script.CONGESTION_CONTROLS[:2])
+    patch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
     log = script.FAT_TREES.small.name
     table = script.gains(script.Options(scale="quick"), log)
     assert set(table["control"]) == set(script.CONGESTION_CONTROLS)
@@ -126,6 +127,7 @@ def controls(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Pat
 
 
 def parts(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    patch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
     table = script.table(script.Options(scale="quick"), (script.FAT_TREES.small.name,))
     assert set(table["placement"]) == {"random", "baseline"}
     assert (table["gain"] - table["interference"] - table["locality"]).abs().max() < 1e-3
@@ -217,7 +219,8 @@ def test_each_script_runs_small(
     """Also with what it reads of its folder; nothing is written elsewhere."""
     script_path = tmp_path / scripts()[name]
     folder = script_path.parent
-    for path in (*(ROOT / scripts()[name].parent).rglob("*"), *ROOT.glob("docs/*.md")):
+    pages = (ROOT / "README.md", *ROOT.glob("docs/*.md"))
+    for path in (*(ROOT / scripts()[name].parent).rglob("*"), *pages):
         if path.suffix in (".csv", ".json", ".toml", ".md", ".py", ".svg") and path.is_file():
             copy = tmp_path / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)

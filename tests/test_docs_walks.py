@@ -14,6 +14,8 @@ from console import ROOT, sitting
 import netcosim as nc
 from netcosim.config.communication import PatternSection
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 DOCS = ROOT / "docs"
 
 

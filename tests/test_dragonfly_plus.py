@@ -33,9 +33,7 @@ sizes = st.tuples(
 
 @examples(60)
 @given(sizes=sizes, arrangement=st.sampled_from(ARRANGEMENTS))
-def test_wiring_is_that_of_the_closed_forms(
-    sizes: tuple[int, int, int, int, int], arrangement: str
-) -> None:
+def test_wiring_is_that_of_the_closed_forms(sizes, arrangement):
     p, leaves, spines, g, h = sizes
     if g > spines * h + 1:
         with pytest.raises(NetcosimError, match=rf"at most spines\*h\+1 = {spines * h + 1}"):
@@ -75,9 +73,7 @@ def test_wiring_is_that_of_the_closed_forms(
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-def test_leaves_are_three_links_apart_and_half_the_groups_are_cut_by_their_pairs(
-    arrangement: str,
-) -> None:
+def test_leaves_are_three_links_apart_and_half_the_groups_are_cut_by_their_pairs(arrangement):
     """The full one: each port taken, one link a pair. Then three links a pair."""
     t = dragonfly_plus(4, 4, 4, 17, arrangement=arrangement)
     assert t.shape.h == 4

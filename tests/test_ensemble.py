@@ -281,6 +281,8 @@ def test_loops_count_whole_iterations(compute_s, start_s):
         found = alone.loops(start_s + until_s)
         assert found.iterations.tolist() == [done]
         assert found.time_s == pytest.approx([once_s if done else np.nan], nan_ok=True, rel=1e-9)
+        ended = alone.loops(start_s + until_s, most=2)
+        assert ended.ends_ps[0].tolist() == found.ends_ps[0][:2].tolist()
 
 
 def test_in_loops_nobody_is_left_alone():

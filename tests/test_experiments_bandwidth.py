@@ -118,22 +118,6 @@ def test_other_policies_place_as_before(tmp_path: Path) -> None:
         np.testing.assert_array_equal(*times)
 
 
-@pytest.mark.parametrize(
-    ("need", "told"),
-    [
-        ("bandwidth_need = 1e9", "has no unit"),
-        ('bandwidth_need = "0 GB/s"', "must be positive"),
-        ('bandwidth_need = ["1 GB/s", "-1 GB/s"]', "must be positive"),
-        ('bandwidth_need = "1 KB"', "no unit of bandwidth"),
-    ],
-)
-def test_wrong_needs_are_refused_in_one_line(tmp_path: Path, need: str, told: str) -> None:
-    with pytest.raises(NetcosimError, match=told) as caught:
-        load_config(config_file(tmp_path, need))
-    assert "queue.bandwidth_need" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_list_is_a_set_of_classes_and_lists_in_a_list_are_an_axis(tmp_path: Path) -> None:
     [point] = load_sweep(config_file(tmp_path, CLASSES)).points
     assert point.queue.bandwidth_need_Bps == (1e8, 2e8, 3e8, 4e8)

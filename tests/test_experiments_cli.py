@@ -14,6 +14,8 @@ from netcosim.cli import RENAMED, build_parser, command, command_names, main
 from netcosim.runs.store import Store
 from workloads.swf import read_swf
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = """
 [machine]
@@ -195,43 +197,6 @@ def test_points_that_cannot_be_run_are_recorded(
     status, _, _ = told(capsys, "report", tmp_path / "r.db")
     assert status == 1
     assert expected in (tmp_path / "r.html").read_text(encoding="utf-8")
-
-
-def test_an_interrupt_is_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(kind: str) -> dict[str, str]:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(catalogue, "entries", interrupted)
-    assert told(capsys, "list", "policies") == (130, "", "netcosim: interrupted\n")
-
-
-def test_points_share_draws_that_must_not_differ() -> None:
-    """Policies and machines meet the same jobs; repetitions do not."""
-    import tomllib
-
-    from netcosim.config.load import config_from
-    from netcosim.runs.cosim import cosim_point
-
-    def point(policy: str, bandwidth: str, repetition: int = 0) -> dict[str, list[object]]:
-        raw = tomllib.loads(CONFIG.replace('["2 Gbit/s", "8 Gbit/s"]', f'"{bandwidth}"'))
-        # Without backfilling only the count of free nodes matters, not which they are.
-        raw["queue"] |= {"policies": [policy], "backfill": "none"}
-        raw["run"]["repetition"] = repetition
-        tables = cosim_point(config_from(raw).resolved()).tables
-        return {
-            column: [row[column] for row in tables["measured_jobs"]]
-            for column in ("job_id", "time_s")
-        } | {"makespan": [row["makespan_s"] for row in tables["policies"]]}
-
-    slow, fast = point("rdn", "2 Gbit/s"), point("rdn", "8 Gbit/s")
-    assert slow["job_id"] == fast["job_id"]
-    assert slow["makespan"] == fast["makespan"]
-    assert slow["time_s"] != fast["time_s"]
-    assert point("simple", "8 Gbit/s")["makespan"] == fast["makespan"]
-    assert point("rdn", "8 Gbit/s", 1)["makespan"] != fast["makespan"]
-    assert point("rdn", "8 Gbit/s") == fast
 
 
 def test_a_deadlock_is_one_line_and_status_1(

@@ -149,56 +149,24 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         ('"8 Gbit/s"', '"-1 Gbit/s"', "key machine.local_bandwidth: -1 Gbit/s; must be positive"),
         (
             '"8 Gbit/s"',
-            "8",
-            "machine.local_bandwidth: 8; has no unit; give it one, or write local_bandwidth_Bps",
-        ),
-        (
-            '"8 Gbit/s"',
             '"8 us"',
             "key machine.local_bandwidth: '8 us': 'us' is no unit of bandwidth",
         ),
-        (
-            "local_bandwidth",
-            "local_bandwith",
-            "key machine.local_bandwith: unknown key; did you mean local_bandwidth",
-        ),
-        (
-            "local_bandwidth",
-            "buffer_bytes",
-            "key machine.buffer_bytes: unknown key; it is a key of [machine.packet];",
-        ),
         ("p = 4\n", "", "key machine.p: missing; a dragonfly needs p, a, g"),
-        ("p = 4\n", 'p = "4"\n', 'key machine.p: "4"; must be a whole number'),
         ("p = 4\n", "p = 4\nlocal_bandwidth_Bps = 5\n", "given twice"),
-        (
-            'family = "dragonfly"',
-            'family = "dragonfli"',
-            'key machine.family: "dragonfli"; unknown topology; did you mean dragonfly or '
-            "dragonfly-plus?",
-        ),
         (
             'family = "dragonfly"',
             'preset = "dragonfly-105"',
             'machine.preset: "dragonfly-105"; unknown machine; did you mean dragonfly-1056',
         ),
         ('family = "dragonfly"', 'preset = "cab"\nfamily = "dragonfly"', "preset cab is a fattree"),
-        (
-            '"ugal-l"',
-            '"ugal"',
-            "machine.routing: unknown routing for dragonfly 'ugal'; did you mean ugal-l or ugal-g?",
-        ),
+        ('family = "dragonfly"', 'file = "x"', "needs family beside file; netcosim describe FILE"),
         (
             '"100 ns"',
             '"-100 ns"',
             "key machine.packet.router_latency: -100 ns; must not be negative",
         ),
-        ('"100 ns"', "1e-7", "key machine.packet.router_latency: 1e-07; has no unit"),
         ('"2 KiB"', '"0 B"', 'key machine.packet.packet_bytes: "0 B"; must be above 0'),
-        (
-            "packet_bytes",
-            "packetbytes",
-            "key machine.packet.packetbytes: unknown key; did you mean packet_bytes",
-        ),
         ('"drop"', '"ignore"', "key workload.larger_jobs: \"ignore\"; must be 'error' or 'drop'"),
         (
             "[workload.synthetic]\nn_jobs = 50\n",
@@ -206,11 +174,6 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "key workload: give either log or synthetic",
         ),
         ("n_jobs = 50", "n_jobs = 0", "key workload.synthetic.n_jobs: 0; must be at least 1"),
-        (
-            "n_jobs = 50",
-            "n_jobs = 2.5",
-            "key workload.synthetic.n_jobs: 2.5; must be a whole number",
-        ),
         ('["20 s", "1 h"]', '["20 s"]', "key workload.synthetic.run_time_range"),
         ('"rdn"', '"rnd"', "key queue.policies: unknown allocation policy 'rnd'; did you mean"),
         (
@@ -226,16 +189,6 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
         ),
         ('window = "all"', "window = -1", 'key queue.window: -1; must be 0 or more, or "all"'),
         (
-            'window = "all"',
-            'order = "lifo"',
-            "key queue.order: unknown order 'lifo'; valid: fair-share, fcfs, largest, las, ",
-        ),
-        (
-            '"halo3d"',
-            '"halo4d"',
-            "key communication.mix.1.pattern: unknown pattern 'halo4d'; did you mean halo",
-        ),
-        (
             "grid",
             "gird",
             "mix.1: unknown parameter of pattern halo3d 'gird'; did you mean grid? valid: exchange",
@@ -246,18 +199,11 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "mix.0.communication_fraction: [0.5, 0.1]; must be [low, high]",
         ),
         ("[0.1, 0.5]", "1.5", "must be at most 1"),
-        ("weight = 2", "weight = 0", "key communication.mix.1.weight: 0; must be above 0"),
-        ("seed = 7", "seed = true", "key run.seed: true; must be a whole number"),
         (
             "seed = 7",
             "sed = 7",
             "key run.sed: unknown key; did you mean seed or steady? valid: confidence, keep, "
             "measure",
-        ),
-        (
-            "[run]",
-            "[rum]",
-            "key rum: unknown key; did you mean run? valid: analysis",
         ),
         ("[run]", "[run", "not valid TOML: "),
         ("seed = 7", "seed = 7\nseed = 8", "not valid TOML: Cannot overwrite a value (at line 3"),
@@ -283,16 +229,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_config(tmp_path / "c.toml")
     with pytest.raises(NetcosimError, match="key machine: missing"):
         load_config(write(tmp_path, GOOD[GOOD.index("[workload]") :]))
-
-
-def test_a_log_is_looked_up_beside_the_config(tmp_path: Path) -> None:
-    (tmp_path / "jobs.swf").touch()
-    text = GOOD.replace('[workload.synthetic]\nn_jobs = 50\nrun_time_range = ["20 s", "1 h"]\n', "")
-    config = load_config(
-        write(tmp_path, text.replace("[workload]", '[workload]\nlog = "jobs.swf"'))
-    )
-    assert config.workload.log is not None
-    assert config.workload.log.file == str(tmp_path / "jobs.swf")
 
 
 def test_families_take_their_two_forms() -> None:

@@ -10,9 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.kit.logs import PaperLog
 from netcosim.cli import main
-from netcosim.config.config import Config
 from netcosim.config.load import config_from, load_config, load_sweep
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.points import flatten, point_key, point_rng
@@ -169,30 +167,6 @@ def test_tables_name_the_file_and_its_digest(tmp_path: Path) -> None:
 def test_identity_keeps_all_but_the_path() -> None:
     content = {"a": [{"file": "/x", "sha256": "1"}, 2], "b": {"file": "/x", "kind": "csv"}}
     assert identity(content) == {"a": [{"sha256": "1"}, 2], "b": {"file": "/x", "kind": "csv"}}
-
-
-def test_logs_of_papers_count_with_what_they_hold(tmp_path: Path) -> None:
-    log = PaperLog("t", {"preset": "fattree-1024"}, {"known_log": "thunder"}, ("jobs.swf",))
-    one, other = folder_with(tmp_path / "a"), folder_with(tmp_path / "b")
-
-    def config(folder: Path) -> Config:
-        sections = log.sections(folder)
-        assert sections is not None
-        return config_from({**sections, "queue": {"policies": ["ta"]}})
-
-    def work_s(read: Config) -> float:
-        jobs = read.workload.source().jobs(1024, np.random.default_rng(0))
-        return float(jobs.run_time_s.sum())
-
-    first, second = config(one), config(other)
-    assert point_key(first.resolved()) == point_key(second.resolved())
-    before = work_s(first)
-    (one / "jobs.swf").write_text(CHANGES["jobs.swf"])
-    with pytest.raises(NetcosimError, match="has changed"):
-        work_s(first)
-    changed = config(one)
-    assert point_key(changed.resolved()) != point_key(second.resolved())
-    assert work_s(changed) == before + 3
 
 
 def test_a_point_with_a_bare_path_is_refused(tmp_path: Path) -> None:

@@ -212,27 +212,6 @@ def test_speed_ups_of_several_points_are_not_mixed_up(tmp_path: Path) -> None:
 # No packets
 
 
-def test_a_queue_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No packet engine, no columns of communication, and both page and screen say so."""
-    path = tmp_path / "c.toml"
-    queue = 'run_time_model = "as-logged"\n[run]\nsnapshots = 0\n'
-    path.write_text(HEAD + queue)
-    result = run_cosim(load_config(path))
-    assert not result.measured
-    assert not result.table.rows
-    out = tmp_path / "out"
-    assert main(["run", str(path), "--out", str(out)]) == 0
-    shown = capsys.readouterr().out
-    assert "communication_time" not in shown
-    assert "no packets were sent (run.snapshots = 0)" in shown
-    page = (out / "report.html").read_text(encoding="utf-8")
-    assert "No packets were sent" in page
-    assert "communication time</th>" not in page
-    with Store(out / "results.db", "read") as store:
-        assert store.table_names() == ["about", "policies", "queue_intervals"]
-        assert not [c for c in store.frame("policies") if "communication" in c]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -249,16 +228,6 @@ def test_what_needs_snapshots_says_so(tmp_path: Path, text: str, told: str) -> N
     path.write_text(HEAD + text)
     with pytest.raises(NetcosimError, match=told):
         load_config(path)
-
-
-def test_one_snapshot_has_no_interval_on_the_screen(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "c.toml"
-    path.write_text(HEAD + "[run]\nsnapshots = 1\n")
-    assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 0
-    line, *_ = [x for x in capsys.readouterr().out.splitlines() if x.startswith("simple")]
-    assert "(no interval: 1 snapshot)" in line
 
 
 def test_drops_and_notes_stand_on_the_screen(

@@ -22,11 +22,10 @@ from queue_helpers import make_workload, same_schedule
 import netcosim as nc
 from alloc.registry import make_policy
 from netcosim.cli import main
-from netcosim.config.load import config_from, load_config
+from netcosim.config.load import config_from
 from netcosim.gym.env_factory import env_factory_from
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.points import point_key
-from netcosim.runs.schedules import queues_of
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX
 from netsim.topologies.registry import make_topology
@@ -118,40 +117,6 @@ def test_compiled_examples_are_easy_job_by_job(language: str, tmp_path: Path) ->
     assert "protocol 1" in check_scheduler(program)
 
 
-@pytest.mark.full
-@pytest.mark.shared
-@pytest.mark.parametrize("language", ["py", "cpp", "rs"])
-def test_all_of_kth_runs_as_under_the_built_in_easy(
-    language: str, tmp_path: Path, shared_dir: Path
-) -> None:
-    program = EASY if language == "py" else compiled(language, tmp_path)
-    machine = {"radix": 10, "pods": 4}
-    config = config_from(
-        {
-            "machine": {"family": "fattree", **machine},
-            "workload": {
-                "log": str(shared_dir / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"),
-                "known_log": "kth-sp2",
-            },
-            "queue": {"policies": ["baseline"], "run_time_model": "as-logged"},
-        }
-    )
-    queues = queues_of(config, make_topology("fattree", machine))
-    decider = External(program)
-    decided, built_in = (
-        simulate_queue(
-            queues.jobs,
-            make_policy(queues.topology, "baseline", np.random.default_rng(0)),
-            backfill=method,
-            rng=np.random.default_rng(0),
-            keep_placements=True,
-        )
-        for method in (decider, "easy")
-    )
-    assert len(queues.jobs) > 28_000
-    assert same_schedule(decided, built_in)
-
-
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -164,19 +129,14 @@ def test_all_of_kth_runs_as_under_the_built_in_easy(
         ("key", "answer has the key 'begin'; known: start, until_s"),
         ("start", "start 1; must be a list"),
         ("unknown", "starts job 1000000, which was never submitted"),
-        ("text", "starts job '1', which was never submitted"),
-        ("future", "starts job 2, which was never submitted"),
         ("twice", "starts job 1 twice"),
         ("true", "starts job True, which was never submitted"),
         ("again", "starts job 1, which runs"),
         ("large", "starts job 2 of 38 nodes with 36 free"),
         ("count", "job 1: 1 nodes chosen for a job of 4"),
-        ("outside", "job 1: 2 nodes chosen for a job of 4"),
         ("nodes", "job 1: nodes '0-1'; must be a list of node numbers"),
-        ("huge", "job 1: nodes .*; must be a list of node numbers"),
         ("past", "until_s 0.0; must be a time after now"),
         ("nan", "until_s nan; must be a time after now"),
-        ("yes", "at 0 s: until_s True; must be a time after now"),
         ("far", "at 0 s: until_s 1000000000000000.0; must be a time after now"),
         ("never", "no waiting job is ever started"),
     ],
@@ -538,25 +498,6 @@ def test_the_bytes_of_the_program_are_part_of_a_points_key(folder: Path) -> None
         run_cosim(config)
 
 
-def test_a_program_is_looked_up_beside_the_config(folder: Path) -> None:
-    (folder / "there").mkdir()
-    shutil.move("easy.py", "there")
-    text = """
-        machine = { family = "dragonfly", p = 2, a = 4, g = 5 }
-        workload.synthetic = { n_jobs = 20, mean_nodes = 4 }
-        run.snapshots = 0
-        [queue]
-        policies = ["simple"]
-        run_time_model = "as-logged"
-        decider = { command = ["python3", "easy.py"] }
-    """
-    (folder / "there" / "c.toml").write_text(text)
-    config = load_config("there/c.toml")
-    section: Any = config.queue.decider
-    assert section.words()[1] == str(folder / "there" / "easy.py")
-    assert len(run_cosim(config).schedules["simple"]) == 20
-
-
 @pytest.mark.parametrize(
     ("decider", "queue", "message"),
     [
@@ -647,20 +588,6 @@ def test_interval_sets_of_batsim() -> None:
     message = {"now_s": 30.0, "finished": [{"id": 7, "end_s": 29.0}]}
     kinds = [(one["type"], one["timestamp"]) for one in events_of(message, True)]
     assert kinds == [("JOB_COMPLETED", 29.0), ("REQUESTED_CALL", 30.0)]
-
-
-@pytest.mark.full
-def test_a_scheduler_of_batsim_runs() -> None:
-    """Its EASY backfilling, from PyBatsim: every job runs, earlier than in strict order."""
-    pytest.importorskip("zmq")
-    pytest.importorskip("batsim.batsim", reason="PyBatsim is not here")
-    program = [sys.executable, str(EXAMPLES / "batsim.py"), sys.executable]
-    program += ["-m", "batsim.cmds.launcher", "-v", "error", "easyBackfill"]
-    assert "protocol 1" in check_scheduler(program)
-    work = jobs(100, 2)
-    found, strict = run(work, External(program)), run(work, "none")
-    assert found.start_s.mean() < strict.start_s.mean()
-    assert (found.start_s >= work.submit_s).all()
 
 
 # The page, and `Live` in somebody's simulator

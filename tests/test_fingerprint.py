@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from netsim import fingerprint
 from netsim.fingerprint import code_fingerprint, fingerprint_of
 from netsim.kernel_cache import cache_folder
@@ -33,9 +31,7 @@ def test_code_counts_comments_and_docstrings_do_not(tmp_path: Path) -> None:
     assert first != fingerprint_of(root, kept)
 
 
-def test_what_is_kept_is_what_parsing_gives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_kept_is_what_parsing_gives(tmp_path, monkeypatch):
     """Twice the same, the second time without parsing; a date tells nothing."""
     root, kept = sources(tmp_path / "root", "x = 1\n"), tmp_path / "kept"
     first = fingerprint_of(root, kept)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mean_value_analysis import mean_value_analysis
-from message_reference import PlainJob, plain_stretches
+from message_reference import PlainJob
 from selection import examples, first_only
 
 from netsim.errors import NetcosimError
@@ -44,7 +44,7 @@ MACHINES = [
 PATTERNS = ("all-to-all", "halo2d", "pairs", "allreduce-ring", "sub-a2a")
 
 
-def placed(
+def load_of(
     routing: Routing,
     pattern: str,
     nodes,
@@ -52,21 +52,35 @@ def placed(
     config=CONFIG,
     ranks_per_node: int = 1,
     background_s=None,
-    fraction: float = 1.0,
-    key: int = 0,
-) -> tuple[MessageLoad, PlainJob]:
+) -> MessageLoad:
     nodes = np.asarray(nodes, np.int32)
     n_ranks = len(nodes) * ranks_per_node
     program = make_pattern(pattern, n_ranks, n_bytes, 1, np.random.default_rng(1))
     job = job_messages(program, ranks_per_node, config)
-    load = message_load(JobRoutes(routing), job, nodes, config, seed=5, background_s=background_s)
-    rank_node = np.repeat(nodes, ranks_per_node)
+    return message_load(JobRoutes(routing), job, nodes, config, seed=5, background_s=background_s)
+
+
+def placed(
+    routing: Routing,
+    pattern: str,
+    nodes,
+    n_bytes: int,
+    config: PacketConfig,
+    ranks_per_node: int,
+    background_s,
+    fraction: float,
+    key: int,
+) -> tuple[MessageLoad, PlainJob]:
+    """A job for the network and for the plain model."""
+    load = load_of(routing, pattern, nodes, n_bytes, config, ranks_per_node, background_s)
+    rank_node = np.repeat(np.asarray(nodes, np.int32), ranks_per_node)
+    program = make_pattern(pattern, len(rank_node), n_bytes, 1, np.random.default_rng(1))
     return load, PlainJob(routing, program, rank_node, config, 5, background_s, fraction, key)
 
 
 @pytest.mark.parametrize(("make", "routing"), MACHINES)
 @given(seed=st.integers(0, 2**32 - 1))
-@examples(8)
+@examples(4)
 def test_any_history_equals_the_plain_model(make, routing: str, seed: int) -> None:
     topology, rng = make(), np.random.default_rng(seed)
     config = PacketConfig(packet_bytes=1000, header_bytes=40)
@@ -74,7 +88,7 @@ def test_any_history_equals_the_plain_model(make, routing: str, seed: int) -> No
     free, there, plain = rng.permutation(topology.n_nodes).tolist(), {}, {}
     n_started = 0
     net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
-    for number in range(7):
+    for number in range(5):
         gone = [j for j in there if rng.random() < 0.3]
         for job in gone:
             free += there.pop(job)
@@ -113,24 +127,9 @@ def look_around(jobs: list[PlainJob]) -> None:
             job.look([o for o in jobs if o is not job])
 
 
-@pytest.mark.parametrize(("make", "routing"), MACHINES[:2])
-def test_started_at_once_equals_the_plain_model(make, routing: str) -> None:
-    """Going round in plain Python comes near the same; stretches need not be unique."""
-    topology, rng = make(), np.random.default_rng(4)
-    router = make_routing(topology, routing)
-    nodes = rng.permutation(topology.n_nodes)[:15].reshape(5, 3)
-    names = PATTERNS[:3] * 2
-    both = [placed(router, names[k], own, 20_000, key=k) for k, own in enumerate(nodes)]
-    net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
-    net.change([(k, load) for k, (load, _) in enumerate(both)], [])
-    expected = plain_stretches([other for _, other in both])
-    assert max(expected) > 1.05
-    assert [net.stretch(k) for k in range(5)] == pytest.approx(expected, rel=0.01)
-
-
 @pytest.mark.parametrize(("make", "routing"), MACHINES[3:])
 @given(seed=st.integers(0, 2**32 - 1))
-@examples(6)
+@examples(4)
 def test_other_ways_equal_the_plain_model(make, routing: str, seed: int) -> None:
     """Some jobs take other ways; each is still compared with its time on the ways it had alone."""
     topology, rng = make(), np.random.default_rng(seed)
@@ -294,9 +293,7 @@ def test_a_neighbour_does_not_queue_behind_itself() -> None:
 
 
 @pytest.mark.parametrize(("make", "routing"), [MACHINES[0], MACHINES[3], MACHINES[-1]])
-def test_no_result_depends_on_the_size_of_a_buffer(
-    make, routing: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_result_depends_on_the_size_of_a_buffer(make, routing, monkeypatch):
     """Pools, slots and rows that grow, and others that are large from the start: same bits."""
     topology = make()
     router = make_routing(topology, routing)
@@ -304,7 +301,7 @@ def test_no_result_depends_on_the_size_of_a_buffer(
     rng = np.random.default_rng(8)
     for k in range(36):
         nodes = rng.permutation(topology.n_nodes)[: int(rng.integers(2, 6))]
-        loads.append(placed(router, PATTERNS[k % len(PATTERNS)], nodes, 20_000)[0])
+        loads.append(load_of(router, PATTERNS[k % len(PATTERNS)], nodes, 20_000))
 
     def history() -> tuple[list[list[int]], list[float]]:
         net: MessageNetwork[int] = MessageNetwork(topology.n_links)
@@ -441,7 +438,7 @@ def test_jobs_that_fill_a_cable_take_turns(n_jobs: int) -> None:
     topology = one_cable()
     router = make_routing(topology)
     net: MessageNetwork[int] = MessageNetwork(topology.n_links, tolerance=1e-4)
-    loads = [placed(router, "all-to-all", [k, k + 3], 10**8)[0] for k in range(n_jobs)]
+    loads = [load_of(router, "all-to-all", [k, k + 3], 10**8) for k in range(n_jobs)]
     assert sorted(net.change(list(enumerate(loads)), [])) == list(range(n_jobs))
     assert [net.stretch(k) for k in range(n_jobs)] == pytest.approx([n_jobs] * n_jobs, rel=3e-3)
     assert sorted(net.change([], [0])) == list(range(1, n_jobs))
@@ -452,8 +449,8 @@ def test_a_job_that_hardly_uses_a_cable_is_hardly_slowed() -> None:
     """Three nodes that exchange on one side and one pair across, beside a job that fills it."""
     topology = one_cable()
     router = make_routing(topology)
-    fills, _ = placed(router, "all-to-all", [0, 3], 10**8)
-    idle, _ = placed(router, "all-to-all", [1, 2], 10**8)
+    fills = load_of(router, "all-to-all", [0, 3], 10**8)
+    idle = load_of(router, "all-to-all", [1, 2], 10**8)
     net: MessageNetwork[str] = MessageNetwork(topology.n_links)
     net.change([("fills", fills), ("idle", idle)], [])
     assert (net.stretch("fills"), net.stretch("idle")) == (1.0, 1.0)
@@ -464,20 +461,20 @@ def test_jobs_that_share_no_link_have_stretch_exactly_one() -> None:
     router = make_routing(topology)
     net: MessageNetwork[int] = MessageNetwork(topology.n_links)
     pods = np.arange(topology.n_nodes).reshape(6, 9)
-    loads = [(k, placed(router, "all-to-all", pod, 5000)[0]) for k, pod in enumerate(pods)]
+    loads = [(k, load_of(router, "all-to-all", pod, 5000)) for k, pod in enumerate(pods)]
     assert net.change(loads, []) == []
     assert {net.stretch(k) for k in range(6)} == {1.0}
     assert net.change([], [2, 4]) == []
 
 
-@pytest.mark.parametrize("n_bytes", first_only([2_000, 50_000]))
+@pytest.mark.parametrize("n_bytes", first_only([2_000, 20_000]))
 @pytest.mark.parametrize("pattern", ["all-to-all", "pairs", "stencil4d", "halo2d"])
 def test_time_alone_is_near_the_packet_engine(pattern: str, n_bytes: int) -> None:
     """Consecutive nodes of a full fat-tree: nothing collides, so only shape and latency count."""
     topology = fat_tree(6)
     router = make_routing(topology)
     nodes = np.arange(27, dtype=np.int32)[: 26 if pattern == "pairs" else 27]
-    load, _ = placed(router, pattern, nodes, n_bytes)
+    load = load_of(router, pattern, nodes, n_bytes)
     net: MessageNetwork[int] = MessageNetwork(topology.n_links)
     net.change([(0, load)], [])
     program = make_pattern(pattern, len(nodes), n_bytes, 1, np.random.default_rng(1))
@@ -491,7 +488,7 @@ def test_a_pair_alone_is_as_fast_as_by_packets(nodes: tuple[int, int]) -> None:
     """One packet each way, over two, four and six links: node links have their latency too."""
     topology = fat_tree(4)
     router = make_routing(topology)
-    load, _ = placed(router, "pairs", nodes, 1000)
+    load = load_of(router, "pairs", nodes, 1000)
     net: MessageNetwork[int] = MessageNetwork(topology.n_links)
     net.change([(0, load)], [])
     program = make_pattern("pairs", 2, 1000, 1, np.random.default_rng(1))
@@ -571,7 +568,7 @@ def test_memory_of_a_job_is_near_its_estimate(make, name: str) -> None:
 
 def test_bad_input_says_what() -> None:
     topology = fat_tree(4)
-    load, _ = placed(make_routing(topology), "pairs", [0, 8], 1000)
+    load = load_of(make_routing(topology), "pairs", [0, 8], 1000)
     net: MessageNetwork[str] = MessageNetwork(topology.n_links)
     net.change([("a", load)], [])
     for add, remove, message in (

@@ -91,16 +91,6 @@ def test_paths_do_not_depend_on_what_else_is_asked():
         assert one.links.tolist() == paths.links[paths.ptr[f] : paths.ptr[f + 1]].tolist()
 
 
-@pytest.mark.parametrize("shift", [1, 3, 16, 64])
-def test_shift_on_a_fat_tree_runs_at_full_rate(shift):
-    """D-mod-k routes every shift permutation without contention (Zahavi 2010)."""
-    topology = fat_tree(8)
-    src = np.arange(topology.n_nodes)
-    paths = flow_paths(make_routing(topology, "d-mod-k"), src, (src + shift) % len(src))
-    rates = max_min_rates(paths.ptr, paths.links, topology.link_bandwidth_Bps)
-    np.testing.assert_allclose(rates, topology.link_bandwidth_Bps[0])
-
-
 def adversarial(topology):
     src = np.arange(topology.n_nodes)
     return src, (src + topology.shape.nodes_per_group) % len(src)

@@ -72,27 +72,11 @@ def test_finishes_are_those_of_the_plain_solver(number):
     np.testing.assert_allclose(finish, plain, rtol=1e-7)
 
 
-def test_the_highest_priority_does_not_notice_the_others():
-    paths, capacity, _, priority = random_flows(4)
-    top = priority == priority.max()
-    amount = np.arange(1.0, 21.0)
-    among = flow_finish_times(paths, amount, capacity, flow_priority=priority)
-    alone = flow_finish_times(paths.only(top), amount[top], capacity)
-    np.testing.assert_allclose(among[top], alone, rtol=1e-9)
-
-
 def test_short_flows_end_at_a_late_hour():
     """Their times are below the resolution of the clock then."""
     paths = paths_of([[0], [0]])
     finish = flow_finish_times(paths, [1e-9, 1e-9], [1.0], [0.0, 1e9], flow_priority=[0, 1])
     assert finish.tolist() == [1e-9, 1e9]
-
-
-def test_equal_priorities_change_nothing():
-    paths, capacity, weight, _ = random_flows(5)
-    plain = flow_finish_times(paths, 3.0, capacity, flow_weight=weight)
-    equal = flow_finish_times(paths, 3.0, capacity, flow_weight=weight, flow_priority=6)
-    assert plain.tolist() == equal.tolist()
 
 
 def test_a_negative_priority_is_refused():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from packet_cases import Send, Step, program
@@ -87,15 +85,3 @@ def test_flows_of_jobs_take_the_rails_of_their_messages(policy, ports, at_once):
     assert steps_s < ensemble.packets().time_s[0] < 1.1 * steps_s
     least = least_iteration_s(machine(2), network.program(job, 1), np.arange(9, dtype=np.int32))
     assert least == pytest.approx(8 * 1e5 / 2e9)
-
-
-def test_an_ensemble_by_rendezvous_takes_longer():
-    network = SharedNetwork(make_routing(machine(2)), task_mapping="in-order")
-    said = Communication("halo2d", message_bytes=20_000)
-    took = [
-        Ensemble(replace(network, packet=packets), [PlacedJob(1, said, np.arange(9))])
-        .packets()
-        .time_s[0]
-        for packets in (PacketConfig(), PacketConfig(eager_limit_bytes=12_000))
-    ]
-    assert took[0] < took[1]

@@ -86,10 +86,6 @@ def measured(code: str) -> tuple[int, int]:
 
 LINKS = {"p": 4, "a": 16, "g": 65}
 CASES = {
-    "many messages": (
-        "tiny = ('dragonfly', {'p': 2, 'a': 2, 'g': 3}, 'ugal-l', 1, 4)\n"
-        "run(tiny, ('dragonfly', {'p': 4, 'a': 16, 'g': 65}, 'ugal-l', 8, 256), packets)"
-    ),
     "many links": (
         "tiny = ('dragonfly', {'p': 2, 'a': 2, 'g': 3}, None, 1, 4)\n"
         "run(tiny, ('dragonfly', {'p': 8, 'a': 16, 'g': 129}, None, 8, 64), packets)"
@@ -123,9 +119,7 @@ def traffic_of(n: int, **parameters: object) -> Traffic:
     return combine([make_pattern("all-to-all", n, 1000, 1, rng, parameters)], [np.arange(n)])
 
 
-def test_a_run_that_does_not_fit_is_refused_before_it_begins(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_that_does_not_fit_is_refused_before_it_begins(monkeypatch):
     routing = make_routing(make_topology("dragonfly", {"p": 4, "a": 8, "g": 33}))
     traffic = traffic_of(256)
     wanted = run_bytes(routing, traffic, PacketConfig(), True)

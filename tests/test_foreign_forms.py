@@ -371,9 +371,7 @@ BELOW = "SwitchName=l Nodes=n[1-4]\nSwitchName=m Nodes=n[5-8]\nSwitchName=s Swit
         (["n[1-4]", "n[5-9]"], ("leaf",), (2,), "1 nodes of blocks that are on no switch"),
     ],
 )
-def test_blocks_and_trees_at_once(
-    tmp_path: Path, blocks: list[str], levels: tuple[str, ...], counts: tuple[int, ...], note: str
-) -> None:
+def test_blocks_and_trees_at_once(tmp_path, blocks, levels, counts, note):
     text = BELOW + "".join(f"BlockName=b{i} Nodes={nodes}\n" for i, nodes in enumerate(blocks))
     t = machine(tmp_path, text)
     h = hierarchy_of(t)

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
+from two_jobs import exchange, sides_of
 
 from alloc.nodes import NodePolicy, Nodes
 from alloc.policy import Request
-from alloc.registry import POLICIES, make_policy
-from cosim.measuring.snapshots import Side, Study
+from alloc.registry import make_policy
+from cosim.measuring.snapshots import Study
 from cosim.measuring.steady import Steadying, SteadySnapshot
-from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.gateways import GatewayIo, keep_off
 from cosim.parameters import SteadyRules
@@ -33,13 +33,9 @@ from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import make_topology
 from netsim.topology import Topology
 from patterns.registry import make_pattern
-from queuesim.queue import simulate_queue
-from workloads.csv_jobs import read_csv
 
 LINK_BPS = 10**9
-SWAP = Communication(
-    "bisection-pairing", rank_bytes=100_000, parameters={"rounds": 1, "warmup_rounds": 0}
-)
+SWAP = exchange(100_000)
 RULES = SteadyRules(noise=0.0, phases="locked", least_iterations=64)
 
 
@@ -58,23 +54,11 @@ def study(
     policies: tuple[str, ...] = ("baseline",),
 ) -> Study:
     """Jobs of these sizes, one after the other on the nodes that come free at these times."""
-    n = topology.n_nodes
-    lines = ["job,nodes,arrival_s,run_s"]
-    lines += [f"{node + 1},1,0,{free.get(node, 5000.0)}" for node in range(n)]
-    lines += [f"{101 + k},{size},{20 + 20 * k},4000" for k, size in enumerate(sizes)]
-    path = tmp_path / "jobs.csv"
-    path.write_text("\n".join(lines) + "\n")
-    jobs = read_csv(path)
     network = SharedNetwork(make_routing(topology), task_mapping="in-order", seed=1)
-    sides = {}
-    for name in policies:
-        policy, rng = (
-            make_policy(topology, name, np.random.default_rng(0)),
-            np.random.default_rng(0),
-        )
-        schedule = simulate_queue(jobs, policy, window=50, rng=rng, keep_placements=True)
-        sides[name] = Side(schedule, network, POLICIES[name].isolates)
-    zeros, ones = np.zeros(len(jobs), int), np.ones(len(jobs))
+    all_free = dict.fromkeys(range(topology.n_nodes), 5000.0) | free
+    sides = sides_of(tmp_path, network, all_free, sizes, policies)
+    n = len(sides[policies[0]].schedule.workload)
+    zeros, ones = np.zeros(n, int), np.ones(n)
     return Study(sides, policies[0], [SWAP], zeros, ones, 1, io=io)
 
 

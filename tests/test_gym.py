@@ -48,8 +48,10 @@ def play(
     return gained, info, digest.hexdigest()
 
 
-@pytest.mark.parametrize("contention", CONTENTION)
-@pytest.mark.parametrize("kind", [Schedule, Place, CoSchedule])
+@pytest.mark.parametrize(
+    ("kind", "contention"),
+    [*((CoSchedule, name) for name in CONTENTION), (Schedule, "as-logged"), (Place, "as-logged")],
+)
 def test_gymnasium_finds_nothing_wrong(kind: type[SchedulingEnv], contention: str) -> None:
     world = kind(CONFIG, contention=contention, n_jobs=12, render_mode="rgb_array")
     check_env(world)

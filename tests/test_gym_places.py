@@ -73,10 +73,9 @@ def free_of(world: SchedulingEnv) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.flatnonzero(~taken)
 
 
-@pytest.mark.parametrize("contention", ["as-logged", "measured", "coupled-flow"])
 @pytest.mark.parametrize("kind", [Place, CoSchedule])
-def test_gymnasium_finds_nothing_wrong(kind: type[SchedulingEnv], contention: str) -> None:
-    world = kind(config(), places="domains", contention=contention, n_jobs=12)
+def test_gymnasium_finds_nothing_wrong(kind: type[SchedulingEnv]) -> None:
+    world = kind(config(), places="domains", n_jobs=12)
     check_env(world, skip_render_check=True)
     spaces = {"Place": [5], "CoSchedule": [17, 5]}
     space = world.action_space
@@ -85,10 +84,13 @@ def test_gymnasium_finds_nothing_wrong(kind: type[SchedulingEnv], contention: st
 
 
 @pytest.mark.parametrize(
-    ("machine", "level", "n"), [(MACHINE, 1, 5), (MACHINE, 2, 20), (FAT_TREE, 2, 18)]
+    ("kind", "policy", "machine", "level", "n"),
+    [
+        (Place, "baseline", MACHINE, 1, 5),
+        (CoSchedule, "random", MACHINE, 2, 20),
+        (CoSchedule, "baseline", FAT_TREE, 2, 18),
+    ],
 )
-@pytest.mark.parametrize("policy", ["baseline", "random"])
-@pytest.mark.parametrize("kind", [Place, CoSchedule])
 def test_jobs_are_in_the_domain_that_was_said(
     kind: type[SchedulingEnv], policy: str, machine: dict[str, Any], level: int, n: int
 ) -> None:

@@ -80,9 +80,7 @@ def test_nodes_of_a_lowest_domain_share_their_routers(t: Topology) -> None:
         ),
     ],
 )
-def test_levels_and_counts(
-    family: str, params: dict[str, object], levels: tuple[str, ...], counts: tuple[int, ...]
-) -> None:
+def test_levels_and_counts(family, params, levels, counts):
     h = hierarchy_of(make_topology(family, params))
     assert (h.levels, h.counts) == (levels, counts)
 
@@ -112,9 +110,7 @@ def test_domains_of_a_graph_have_its_labels() -> None:
         (("machine", "leaf"), [[0, 0], [0, 1]], ((), ("a",)), "2 domains, 1 names"),
     ],
 )
-def test_domains_that_do_not_nest_are_refused(
-    levels: tuple[str, ...], domain: list[list[int]], names: object, told: str
-) -> None:
+def test_domains_that_do_not_nest_are_refused(levels, domain, names, told):
     with pytest.raises(NetcosimError, match=told):
         Hierarchy(levels, np.array(domain), names)  # type: ignore[arg-type]
 

@@ -7,8 +7,6 @@ that has 1 GB beyond what the program itself takes, and 10 s.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +16,10 @@ import pytest
 from hostile.row import Row
 from hostile.tables import ROWS
 from selection import first_of_each
+from test_experiments_sweep import environment, mpiexec
 
-TESTS = Path(__file__).resolve().parent
+__all__ = ["mpiexec"]
+
 LAW = "test_one_line_and_status_2"
 BATCH = 1000
 """Rows a process, as each process compiles or loads the kernels."""
@@ -37,11 +37,6 @@ def value(number: int) -> str | None:
 
 
 NUMBERS = first_of_each(range(len(ROWS)), kind, value)
-
-
-def environment() -> dict[str, str]:
-    path = os.pathsep.join([str(TESTS.parent), str(TESTS)])
-    return {**os.environ, "PYTHONPATH": path}
 
 
 @pytest.fixture(scope="module")
@@ -96,74 +91,21 @@ def test_one_line_and_status_2(number: int, outcomes: dict[int, dict[str, Any]])
         assert "Warning" not in done["err"]
 
 
-@pytest.fixture
-def mpiexec() -> str:
-    beside = Path(sys.executable).parent / "mpiexec"
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
-    if found is None:
-        pytest.skip("no mpiexec here")
-    return found
-
-
-def swept(name: str) -> tuple[Row, list[str]]:
-    """A row as a sweep, whatever command it has."""
-    [row] = [row for row in ROWS if row.name == name]
-    arguments = [str(a) for a in row.arguments]
-    return row, arguments if arguments[0] == "sweep" else ["sweep", "c.toml", "--quiet"]
-
-
-def on_two(
-    start: list[str], arguments: list[str], folder: Path
-) -> subprocess.CompletedProcess[str]:
-    """A command over two processes: those of ``start`` (mpiexec), or else its own ``--jobs``."""
-    return subprocess.run(
-        [*start, sys.executable, "-m", "netcosim", *arguments] + ([] if start else ["--jobs", "2"]),
-        env=environment(),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "machine = 3",
-        *(
-            pytest.param(name, marks=pytest.mark.full)
-            for name in ("nested arrays", "sweep into: no points", "sweep into: text")
-        ),
-    ],
-)
-def test_the_same_over_two_processes_and_under_mpi(name: str, tmp_path: Path, mpiexec: str) -> None:
-    row, arguments = swept(name)
+def test_the_same_over_two_processes_and_under_mpi(tmp_path: Path, mpiexec: str) -> None:
+    """The command's own processes, and those of an MPI job."""
+    [row] = [row for row in ROWS if row.name == "machine = 3"]
     row.make(tmp_path)
-    for start in ([], [mpiexec, "-n", "2"]):
-        done = on_two(start, arguments, tmp_path)
-        assert done.returncode == 2, (start, done.stderr)
+    sweep = [sys.executable, "-m", "netcosim", "sweep", "c.toml", "--quiet"]
+    for command in ([*sweep, "--jobs", "2"], [mpiexec, "-n", "2", *sweep]):
+        done = subprocess.run(
+            command,
+            env=environment(),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 2, (command, done.stderr)
         checked_line(row, done.stderr)
         assert done.stdout == ""
-
-
-TOO_LARGE = ["torus 40000 x 40000", "iterations 10^9", "pattern fft3d { cells = 10000000 }"]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", TOO_LARGE)
-def test_points_too_large_are_recorded_as_failed(name: str, tmp_path: Path, mpiexec: str) -> None:
-    """In a sweep a point that cannot be computed is told on one line; the others go on."""
-    row, arguments = swept(name)
-    row.make(tmp_path)
-    text = (tmp_path / "c.toml").read_text()
-    # two points, so that two processes have something to do
-    (tmp_path / "c.toml").write_text(text.replace("snapshots = 1", "snapshots = 1\nseed = [1, 2]"))
-    for start in ([], [mpiexec, "-n", "2"]):
-        (tmp_path / "c.db").unlink(missing_ok=True)
-        done = on_two(start, arguments, tmp_path)
-        assert done.returncode == 1, (start, done.stderr)
-        assert done.stderr == ""
-        failed = [line for line in done.stdout.splitlines() if line.startswith("failed: point")]
-        assert len(failed) == 2, done.stdout
-        assert all(row.told in line for line in failed)

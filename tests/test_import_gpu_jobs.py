@@ -82,10 +82,6 @@ def read(path: Path) -> Workload:
     return format_of(path).read(Reading(str(path)))
 
 
-def test_its_header_tells_it(tmp_path: Path) -> None:
-    assert read(trace(tmp_path, LINES)).n_nodes.tolist() == [4, 1, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
@@ -136,15 +132,7 @@ TIRESIAS = (
         ("tiresias", TIRESIAS, [1, 8], [1, 1], [100, 140], None),
     ],
 )
-def test_tables_are_recognised_and_read(
-    tmp_path: Path,
-    kind: str,
-    text: str,
-    gpus: list[int],
-    nodes: list[int],
-    run_s: list[float],
-    wait_s: list[float] | None,
-) -> None:
+def test_tables_are_recognised_and_read(tmp_path, kind, text, gpus, nodes, run_s, wait_s):
     path = tmp_path / "jobs.csv"
     path.write_text(text)
     assert format_of(path).name == kind
@@ -288,17 +276,3 @@ def test_any_table_can_have_gpus(tmp_path: Path) -> None:
     path.write_text("id,cards,at,took\n")
     with pytest.raises(NetcosimError, match="no job can be used"):
         import_log("csv", path, {"columns": columns, "size_unit": "gpu"})
-
-
-@pytest.mark.shared
-def test_shared_logs(shared_dir: Path) -> None:
-    """Kalos: 319 jobs of up to 128 nodes; Lingjun: 39 at its fullest moment; Tiresias: 60."""
-    folder = shared_dir / "inputs" / "ai" / "jobs"
-    kalos = read(folder / "kalos_319_completed_jobs.csv")
-    assert (len(kalos), int(kalos.n_nodes.max())) == (319, 128)
-    assert kalos.dropped == {}
-    lingjun = import_log("lingjun", folder / "lingjun_39_concurrent_jobs.csv", {"size_unit": "gpu"})
-    assert (len(lingjun), int(lingjun.n_nodes.sum())) == (39, 1208)
-    tiresias = import_log("tiresias", folder / "60_job.csv", {"size_unit": "gpu"})
-    assert (len(tiresias), int(tiresias.n_nodes.max())) == (60, 8)
-    assert tiresias.details.carried()["pattern"] == 60

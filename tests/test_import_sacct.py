@@ -5,8 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import subprocess
-import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from workloads.importers.dates import length_s
 from workloads.importers.sacct import read_sacct
 from workloads.job import Workload
 
-ROOT = Path(__file__).resolve().parents[1]
 HEAD = "JobID|State|Submit|Start|End|NNodes|NodeList"
 DAY = "2024-03-05T"
 
@@ -195,11 +192,6 @@ def test_lengths_of_time(tmp_path: Path, text: str, seconds: float) -> None:
     jobs = read(tmp_path, row() + f"|{text}", head=HEAD + "|Timelimit")
     assert jobs.requested_s.tolist() == [np.inf if np.isnan(seconds) else seconds]
     assert any("no walltime" in note for note in jobs.notes) == np.isnan(seconds)
-
-
-def test_a_limit_may_be_in_minutes(tmp_path: Path) -> None:
-    jobs = read(tmp_path, row() + "|90", head=HEAD + "|TimelimitRaw")
-    assert jobs.requested_s.tolist() == [5400]
 
 
 def test_dates_may_be_unix_times_or_have_an_offset(tmp_path: Path) -> None:
@@ -458,34 +450,3 @@ def test_compressed_files_that_are_cut_or_damaged(tmp_path: Path, raw: bytes, to
     path.write_bytes(raw)
     with pytest.raises(NetcosimError, match=told):
         read_sacct(path)
-
-
-@pytest.mark.full
-def test_the_made_file_gives_back_the_jobs_it_is_made_of(tmp_path: Path) -> None:
-    """`docs/tutorials/make_sacct.py`: every job, and no two on a node at once."""
-    script = ROOT / "docs" / "tutorials" / "make_sacct.py"
-    for out in ("a.txt", "b.txt"):
-        subprocess.run(
-            [
-                sys.executable,
-                script,
-                "--jobs",
-                "300",
-                "--nodes",
-                "n[01-40]",
-                "--out",
-                tmp_path / out,
-            ],
-            check=True,
-            capture_output=True,
-            cwd=ROOT,
-            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        )
-    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
-    jobs = read_sacct(tmp_path / "a.txt")
-    assert len(jobs) == 300
-    assert jobs.n_nodes.max() <= 40
-    lists = jobs.details.node_list
-    assert lists is not None
-    assert set(lists.names) <= {f"n{k:02d}" for k in range(1, 41)}
-    assert np.diff(lists.ptr).tolist() == jobs.n_nodes.tolist()

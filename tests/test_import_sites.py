@@ -258,9 +258,7 @@ def test_jobs_that_gang_scheduling_suspends_run_in_turns(tmp_path: Path) -> None
         read(tmp_path, "sacct", other)
 
 
-def test_a_config_and_the_judge_take_bad_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_config_and_the_judge_take_bad_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [slurm_row(k, f"1{k}:00:00", f"1{k}:30:00", "00:30:00", 0) for k in range(1, 5)]
     Path("sacct.txt").write_text(HEAD + "".join(rows) + slurm_row(9, "x", "y", "z", 0))
@@ -288,9 +286,7 @@ def test_a_config_and_the_judge_take_bad_lines(
         config_from(content, tmp_path).workload.source().jobs(16, np.random.default_rng(0))
 
 
-def test_counts_of_the_import_are_on_the_pages_of_runs_and_sweeps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_of_the_import_are_on_the_pages_of_runs_and_sweeps(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [slurm_row(k, f"1{k}:00:00", f"1{k}:30:00", "00:30:00", 0) for k in range(1, 5)]
     Path("sacct.txt").write_text(HEAD + "".join(rows) + HEAD + slurm_row(9, "x", "y", "z", 0))

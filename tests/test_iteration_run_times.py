@@ -18,7 +18,7 @@ from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.periodic import PeriodicJob
 from cosim.network.situation import Situation
-from cosim.network_schedulers.base import NetworkScheduler, Unscheduled
+from cosim.network_schedulers.base import Unscheduled
 from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations, ScheduledJobs
 from netcosim.config.load import config_from
@@ -527,16 +527,6 @@ def test_jobs_with_links_of_their_own_run_as_logged():
     assert run_s["random"].sum() > 1.02 * run_s["jigsaw"].sum()
 
 
-def test_a_points_content_has_the_network_scheduler():
-    for name in ("none", "crux"):
-        assert config(name).resolved()["queue"]["iterations"] == {"network_scheduler": name}
-
-
-def test_an_unknown_scheduler_is_refused_with_the_names():
-    with pytest.raises(NetcosimError, match="unknown network scheduler 'fast'; valid: cassini, cr"):
-        config("fast")
-
-
 def test_priorities_of_a_mix_are_refused():
     content = config().resolved()
     content["communication"]["mix"][0]["priority"] = 3
@@ -553,8 +543,3 @@ def test_machines_and_run_times_that_do_not_fit_are_refused():
     other = make_policy(make_topology("torus", {"dims": [8]}), "baseline", rng)
     with pytest.raises(NetcosimError, match="'baseline' places on 8 nodes, the routing has 16"):
         model.prepare(make_workload([0], [10], [2]), other, rng)
-
-
-def test_a_scheduler_of_a_plug_in_has_a_place_in_the_registry():
-    assert issubclass(NETWORK_SCHEDULERS["crux"], NetworkScheduler)
-    assert NETWORK_SCHEDULERS.home == NetworkScheduler.registered_in

@@ -24,6 +24,8 @@ from workloads.node_size import node_size
 from workloads.swf import read_swf, write_swf
 from workloads.swf_parse import parse_header
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 SDSC_BLUE = ("; MaxNodes: 144", "; MaxProcs: 1152")
 CEA_CURIE = ("; MaxNodes: 5544", "; MaxProcs: 93312")
 

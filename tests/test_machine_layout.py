@@ -55,13 +55,6 @@ def test_groups_stand_apart(name: str) -> None:
         assert a_line_parts(at[drawn.group == one], at[drawn.group == other])
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_a_layout_is_the_same_every_time(name: str) -> None:
-    one, other = layout_of(MACHINES[name]), layout_of(MACHINES[name])
-    assert one.x.tobytes() == other.x.tobytes()
-    assert one.y.tobytes() == other.y.tobytes()
-
-
 @pytest.mark.parametrize("name", ["cab", "theta", "mira", "sequoia"])
 def test_large_machines_too(name: str) -> None:
     drawn = layout_of(nc.preset(name))

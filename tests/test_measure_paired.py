@@ -7,13 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 from speedup_csv import write_speedups
+from two_jobs import FIRST, SECOND, exchange, sides_of
 
-from alloc.registry import POLICIES, make_policy
+from alloc.registry import make_policy
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.paired import Paired
 from cosim.measuring.pairing import Pairing
 from cosim.measuring.pairs import Pair, speedup_rows, summary
-from cosim.measuring.snapshots import SIZE_CLASSES, Side, Study, size_class
+from cosim.measuring.snapshots import SIZE_CLASSES, Study, size_class
 from cosim.measuring.speedup_file import read_speedups
 from cosim.measuring.tasks import SerialExecutor
 from cosim.network.communication import ALWAYS, BY_SHARE, Communication
@@ -28,13 +29,10 @@ from netsim.errors import NetcosimError
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from patterns.registry import PATTERNS
-from queuesim.queue import simulate_queue
-from workloads.csv_jobs import read_csv
 
 LINK_BPS = 5 * 10**9
 NODE_BYTES = 256 * 1024
 SEND_S = NODE_BYTES / LINK_BPS
-FIRST, SECOND = 101, 102
 NEAR = 0.03
 """Heads on the wires, and packets that take turns: so much beside the closed form."""
 
@@ -43,9 +41,7 @@ SHARED = {0: 10.0, 4: 10.0, 1: 30.0, 6: 30.0}
 what is for 4 and for 6 up the same link of the leaf that has 0 and 1; the ways back differ."""
 ONE_LEAF = {0: 10.0, 2: 10.0, 1: 30.0, 3: 30.0}
 
-SWAP = Communication(
-    "bisection-pairing", rank_bytes=NODE_BYTES, parameters={"rounds": 1, "warmup_rounds": 0}
-)
+SWAP = exchange(NODE_BYTES)
 
 
 def study(
@@ -55,21 +51,10 @@ def study(
 
     Without a duty they communicate all the time.
     """
-    lines = ["job,nodes,arrival_s,run_s"]
-    lines += [f"{node + 1},1,0,{free.get(node, 5000.0)}" for node in range(8)]
-    lines += [f"{FIRST},2,20,4000", f"{SECOND},2,40,4000"]
-    path = tmp_path / "two.csv"
-    path.write_text("\n".join(lines) + "\n")
-    jobs = read_csv(path)
     tree = fat_tree(4, bandwidth_Bps=LINK_BPS, taper=taper)
     network = SharedNetwork(make_routing(tree, "d-mod-k"), task_mapping="in-order", seed=seed)
-    sides = {}
-    for name in ("baseline", *policies):
-        policy = make_policy(tree, name, np.random.default_rng(0))
-        rng = np.random.default_rng(0)
-        schedule = simulate_queue(jobs, policy, window=50, rng=rng, keep_placements=True)
-        sides[name] = Side(schedule, network, POLICIES[name].isolates)
-    n = len(jobs)
+    sides = sides_of(tmp_path, network, free, policies=("baseline", *policies))
+    n = len(sides["baseline"].schedule.workload)
     duties, together = np.full(n, duty or 1.0), BY_SHARE if duty else ALWAYS
     share = np.zeros(n, int)
     return Study(sides, "baseline", [SWAP], share, duties, 1, only, together=together)

@@ -16,6 +16,8 @@ from netcosim.cli import main
 from netcosim.config.load import config_from
 from netcosim.runs.cosim import run_cosim
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 SHORT = "buffer_bytes = 16384 is below the credit round trip of injection links"
 
 

@@ -164,11 +164,6 @@ def test_a_process_pool_runs_configs(monkeypatch: pytest.MonkeyPatch) -> None:
         check(pool.map(nc.run, configs()))
 
 
-def test_joblib_runs_configs() -> None:
-    joblib = pytest.importorskip("joblib")
-    check(joblib.Parallel(n_jobs=2)(joblib.delayed(nc.run)(config) for config in configs()))
-
-
 def test_dask_runs_configs() -> None:
     dask = pytest.importorskip("dask")
     tasks = [dask.delayed(nc.run)(config) for config in configs()]

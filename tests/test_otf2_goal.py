@@ -173,9 +173,7 @@ def test_collectives_bring_what_they_must(name: str, n: int) -> None:
         ("barrier", 0, 0, 0, 1),
     ],
 )
-def test_the_bytes_of_a_collective(
-    name: str, sent: int, received: int, root: int, bytes_: int
-) -> None:
+def test_the_bytes_of_a_collective(name, sent, received, root, bytes_):
     made = mpi_goal(collectives(4, name, sent, received, peer=root), {0: range(4)})
     program = parse_goal(made.text)
     assert set(program.send_bytes.tolist()) == {bytes_}

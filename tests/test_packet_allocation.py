@@ -5,12 +5,7 @@ S, L, R and A as in `test_packet_crossbar`; O is the overhead of a crossing.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from packet_cases import (
     BIG,
     ENGINES,
@@ -20,25 +15,16 @@ from packet_cases import (
     one_way_ring,
     seeded,
 )
-from selection import examples
 from test_packet_crossbar import A, L, S, switch
 
-from experiments.validation.cases import random_case, with_allocation
-from experiments.validation.engines import same
-from experiments.validation.reference.packets import simulate_reference
 from netsim.errors import NetcosimError
-from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (
     INPUT_QUEUED,
     NetworkDeadlockError,
     PacketConfig,
-    PacketResult,
-    ProgramStuckError,
 )
-from netsim.packet.thread_count import threads_used
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
-from netsim.topologies.registry import FAMILIES
 from netsim.topologies.torus import torus
 
 O = S // 4  # noqa: E741
@@ -77,9 +63,7 @@ def test_heads_of_two_channels_pay_while_another_crosses(simulate: Simulate) -> 
 
 
 @pytest.mark.parametrize(("n", "last"), [(1, 2 * O + S), (2, O + S)])
-def test_a_channel_is_held_until_its_head_has_crossed(
-    simulate: Simulate, n: int, last: int
-) -> None:
+def test_a_channel_is_held_until_its_head_has_crossed(simulate, n, last):
     """Two inputs, one output, crossings of S / 2: the link sends the second one S after the first,
     unless it is allocated its channel only when the first has crossed, at A + O + S / 2."""
     overhead = 4 * O  # S
@@ -104,40 +88,6 @@ def test_an_input_fifo_passes_by_a_full_one_of_its_class(simulate: Simulate) -> 
     credit = first + L
     assert times[2] == [first + L, first + 4 * S + L]
     assert times[1] == [first + L, credit + A + O + 4 * S + L]
-
-
-def outcome(engine: str, case: object, **more: object) -> PacketResult | str:
-    """Result or error of an engine."""
-    run = {"engine": simulate_packets, "reference": simulate_reference}[engine]
-    try:
-        return run(case.routing, case.traffic, case.config, np.random.default_rng(5), **more)  # type: ignore
-    except (NetworkDeadlockError, ProgramStuckError) as error:
-        return str(error)
-
-
-@pytest.mark.full
-@given(st.integers(0, 2**32), st.sampled_from(sorted(FAMILIES)))
-@examples(30)
-def test_both_engines_allocate_alike_on_any_number_of_threads(seed: int, family: str) -> None:
-    rng = np.random.default_rng(seed)
-    case = random_case(rng, family)
-    config = replace(
-        case.config, router=INPUT_QUEUED, congestion_control="credits", nic_duplex_efficiency=None
-    )
-    if config.unlimited_crossbar:
-        config = replace(config, crossbar_speedup=1)
-    traffic = replace(case.traffic, group_priority=None)
-    case = with_allocation(replace(case, config=config, traffic=traffic), rng)
-    fast, plain = (outcome(engine, case) for engine in ("engine", "reference"))
-    assert isinstance(fast, PacketResult) == isinstance(plain, PacketResult)
-    if not isinstance(fast, PacketResult) or not isinstance(plain, PacketResult):
-        assert fast == plain
-        return
-    assert same(fast, plain)
-    if threads_used(case.routing, case.config, 3) > 1:
-        many = outcome("engine", case, threads=3)
-        assert isinstance(many, PacketResult)
-        assert same(fast, many)
 
 
 def test_a_ring_of_held_channels_is_named(simulate: Simulate) -> None:
@@ -181,9 +131,7 @@ def test_bad_values_are_refused(given: dict[str, object], message: str) -> None:
         ("minimal", 17, "routing minimal has 2 channels, allowed: 1 to 16"),
     ],
 )
-def test_routings_that_cannot_have_several_channels(
-    simulate: Simulate, routing: str, n: int, message: str
-) -> None:
+def test_routings_that_cannot_have_several_channels(simulate, routing, n, message):
     topology = torus((4, 4)) if routing == "minimal-adaptive" else dragonfly(2, 4, 9)
     with pytest.raises(NetcosimError, match=message):
         simulate(make_routing(topology, routing), flows([(0, 1)], 1000, 2), allocated(0, n))

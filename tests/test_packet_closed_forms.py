@@ -55,9 +55,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
 
 @pytest.mark.parametrize("cables", [0, 1, 2, 5])
 @pytest.mark.parametrize("size", [1, 8, 999, 1000])
-def test_one_packet_pays_every_latency_and_one_serialisation(
-    simulate: Simulate, cables: int, size: int
-) -> None:
+def test_one_packet_pays_every_latency_and_one_serialisation(simulate, cables, size):
     """h links: h L + (h - 1) R + size / B."""
     h = cables + 2
     got = simulate(line([0, cables], [1000] * cables), flows([(0, 1)], size, 2), config())
@@ -80,9 +78,7 @@ def test_one_packet_pays_every_latency_and_one_serialisation(
         ([4000, 1000, 4000], 7000),  # 1 4 1 4 1: waits 3, nothing, waits 3, then 1
     ],
 )
-def test_a_faster_link_waits_for_the_tail(
-    simulate: Simulate, byte_ps: list[int], extra: int
-) -> None:
+def test_a_faster_link_waits_for_the_tail(simulate, byte_ps, extra):
     """h L + (h - 1) R + sum of max(0, S_i - S_{i+1}) + S_last."""
     m = len(byte_ps)
     got = simulate(line([0, m], byte_ps), flows([(0, 1)], 1000, 2), config())
@@ -94,9 +90,7 @@ def test_a_faster_link_waits_for_the_tail(
 
 @pytest.mark.parametrize("cables", [0, 1, 3])
 @pytest.mark.parametrize(("size", "wire"), [(5000, 5 * 1050), (4300, 5 * 50 + 4300), (1001, 1101)])
-def test_packets_follow_each_other_without_a_gap(
-    simulate: Simulate, cables: int, size: int, wire: int
-) -> None:
+def test_packets_follow_each_other_without_a_gap(simulate, cables, size, wire):
     """Packets pipeline: h L + (h - 1) R + (all wire bytes, headers too) / B."""
     got = simulate(line([0, cables], [1000] * cables), flows([(0, 1)], size, 2), config(header=50))
     h = cables + 2
@@ -109,9 +103,7 @@ def test_packets_follow_each_other_without_a_gap(
 
 
 @pytest.mark.parametrize(("size", "slow_ps"), [(6000, 3000), (5400, 3000), (3001, 7777)])
-def test_the_slowest_link_sets_the_pace_of_a_message(
-    simulate: Simulate, size: int, slow_ps: int
-) -> None:
+def test_the_slowest_link_sets_the_pace_of_a_message(simulate, size, slow_ps):
     """Slow link in the middle: 3 L + 2 R + size / B_slow."""
     got = simulate(line([0, 1], [slow_ps]), flows([(0, 1)], size, 2), config())
     # The link's bandwidth is in whole bytes a second, so its packets are rounded one by one.
@@ -121,9 +113,7 @@ def test_the_slowest_link_sets_the_pace_of_a_message(
     assert got.message_finish_ps[0] == 3 * L + 2 * R + sum(paces)
 
 
-def test_the_run_ends_with_the_last_arrival_and_not_with_the_last_credit(
-    simulate: Simulate,
-) -> None:
+def test_the_run_ends_with_the_last_arrival_and_not_with_the_last_credit(simulate):
     """A cable of 2 us: its credit comes back 2 us after the tail has left, and changes nothing."""
     got = simulate(line([0, 1], [1000], [2_000_000]), flows([(0, 1)], 1000, 2), config())
     assert got.end_ps == got.message_finish_ps[0] == 2 * L + 2_000_000 + 2 * R + S
@@ -208,9 +198,7 @@ def test_channels_of_a_link_take_turns(simulate: Simulate) -> None:
 
 @pytest.mark.parametrize("b", [1, 2, 3, 4])
 @pytest.mark.parametrize("k", [1, 4, 7])
-def test_a_buffer_smaller_than_the_credit_round_trip_limits(
-    simulate: Simulate, b: int, k: int
-) -> None:
+def test_a_buffer_smaller_than_the_credit_round_trip_limits(simulate, b, k):
     """b packets go in each round trip P = 2 L + R + S, if b S < P.
 
     Packet i starts at (i div b) P + (i mod b) S and arrives P later; between bursts the
@@ -441,9 +429,7 @@ def test_the_cost_of_a_receive_is_rounded_as_one_duration(simulate: Simulate) ->
     assert got.rank_finish_ps[1] == got.message_finish_ps[0] + 1
 
 
-def test_a_free_processor_takes_a_queued_arrival_before_it_begins_a_step(
-    simulate: Simulate,
-) -> None:
+def test_a_free_processor_takes_a_queued_arrival_before_it_begins_a_step(simulate):
     """The message comes in step 0 (C0) and is for step 2: step 1 (C1) posts at C0 + V + C1."""
     c0, c1, v = 5 * S, 300, 40
     ranks = (

@@ -8,25 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from packet_cases import Send as To
 from packet_cases import Step, all_to_all, flows, line, traffic
-from selection import first_only
 
-from experiments.validation.cases import random_case
 from experiments.validation.reference.congestion import Dcqcn, EndpointPairs, Sent
 from experiments.validation.reference.packets import simulate_reference
 from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from netsim.packet import engine
-from netsim.packet.checks import check_priorities
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import GroupLinks, dragonfly
-from netsim.topologies.registry import FAMILIES, make_topology
+from netsim.topologies.registry import make_topology
 from netsim.traffic import Traffic
 
 US = 10**6
@@ -200,9 +195,7 @@ def test_a_message_passes_one_that_has_to_wait() -> None:
 
 
 @pytest.mark.parametrize(("control", "waits"), [("credits", False), ("endpoint-pairs", True)])
-def test_only_paced_packets_wait_for_their_tick(
-    monkeypatch: pytest.MonkeyPatch, control: str, waits: bool
-) -> None:
+def test_only_paced_packets_wait_for_their_tick(monkeypatch, control, waits):
     """Without control a packet starts, and ends, ahead of its tick: a fifth of the time."""
     seen = []
 
@@ -216,36 +209,6 @@ def test_only_paced_packets_wait_for_their_tick(
     sends = traffic([Step([To(1, 4000)])], [Step(need=1)])
     simulate_packets(line([0] * 2), sends, packets, np.random.default_rng(1))
     assert (seen == [-1]) is waits
-
-
-@pytest.mark.parametrize("control", first_only(["endpoint-pairs", "dcqcn"]))
-@given(seed=st.integers(0, 2**32), number=st.integers(0, len(FAMILIES) - 1))
-def test_engines_are_equal_under_control(control: str, seed: int, number: int) -> None:
-    rng = np.random.default_rng(seed)
-    case = random_case(rng, list(FAMILIES)[number])
-    kept = {name: getattr(case.config, name) for name in ("packet_bytes", "header_bytes")}
-    short = {} if control == "dcqcn" else {"congestion_interval_s": rng.choice([None, 1e-7])}
-    packets = PacketConfig(
-        **kept,
-        buffer_bytes=case.config.buffer_bytes,
-        router_latency_s=case.config.router_latency_s,
-        eager_limit_bytes=case.config.eager_limit_bytes,
-        control_bytes=case.config.control_bytes,
-        rail_policy=case.config.rail_policy,
-        delivery=case.config.delivery,
-        nic_efficiency=float(rng.choice([1.0, 0.9])),
-        nic_duplex_efficiency=rng.choice([None, 0.7]),
-        congestion_control=control,
-        congestion_threshold_bytes=int(rng.choice([1, 1000, 4096])),
-        congestion_delay_s=float(rng.choice([0.0, 7e-9, 1e-6])),
-        congestion_recovery_s=rng.choice([None, 3e-7]),
-        **short,
-    )
-    try:
-        check_priorities(case.routing, case.traffic, packets)
-    except NetcosimError:
-        return
-    run_both(case.routing, case.traffic, packets)
 
 
 # Laws
@@ -333,9 +296,7 @@ def test_dcqcn_keeps_the_port_full_and_fair_in_the_long_run(senders: int) -> Non
 
 
 @pytest.mark.parametrize("senders", [8, pytest.param(24, marks=pytest.mark.full)])
-def test_what_is_in_flight_is_what_the_fluid_model_says(
-    senders: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_in_flight_is_what_the_fluid_model_says(senders, monkeypatch):
     """Where the rates are constant, as much starts as arrives, and in flight is the target."""
     seen = []
     plain = EndpointPairs.arrived

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -96,14 +95,7 @@ def test_the_warning_is_of_the_kind_that_is_limited_most() -> None:
     ],
 )
 @pytest.mark.parametrize("delivery", ["tail", "head"])
-def test_engines_reach_that_rate_and_no_more(
-    engine: str,
-    header: int,
-    whole: int,
-    crossbar: dict[str, Any] | None,
-    share: float,
-    delivery: str,
-) -> None:
+def test_engines_reach_that_rate_and_no_more(engine, header, whole, crossbar, share, delivery):
     """With n packets of buffer, starts come n a round trip, or back to back if that is slower.
 
     A packet stays in the buffer for its own time; where its tail does not count, for the time in

@@ -14,9 +14,7 @@ channels = st.tuples(st.integers(0, 5), st.integers(0, 1))
 
 @examples(200)
 @given(st.dictionaries(channels, st.frozensets(channels, max_size=3), max_size=10))
-def test_a_ring_is_found_exactly_if_there_is_one(
-    waits: dict[tuple[int, int], frozenset[tuple[int, int]]],
-) -> None:
+def test_a_ring_is_found_exactly_if_there_is_one(waits):
     """Every element waits for the next, once round; none found means the graph has no cycle."""
     graph = nx.DiGraph([(a, b) for a, wanted in waits.items() for b in wanted])
     ring = waiting_cycle(waits)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from packet_cases import ENGINES, L, R, Send, Step, config, line, seeded, traffic
-from selection import first_only
 
-from experiments.validation.cases import program, random_case
+from experiments.validation.cases import program
 from netsim.errors import NetcosimError
 from netsim.packet.jitter import RECEIVES, SENDS, jitter_ps
 from netsim.packet.model import INPUT_QUEUED, PacketConfig, ProgramStuckError
@@ -295,32 +294,3 @@ def test_a_nic_answers_each_origin_in_order():
     one.validate()
     with pytest.raises(NetcosimError, match="nic_stream needs one value a stream"):
         replace(one, nic_stream=one.nic_stream[1:]).validate()
-
-
-def agree(case, sent):
-    plain, fast = (
-        simulate(case.routing, sent, case.config, np.random.default_rng(3), until_s=100e-6)
-        for simulate in ENGINES.values()
-    )
-    for field in fields(plain):
-        np.testing.assert_array_equal(getattr(fast, field.name), getattr(plain, field.name))
-
-
-@pytest.mark.parametrize("block", first_only(range(50)))
-def test_engines_agree_on_end_points(block):
-    """300 random cases of three families, with all keys of end points."""
-    for k in range(6):
-        rng = np.random.default_rng((51, block, k))
-        case = random_case(rng, ("dragonfly", "fattree", "torus")[k % 3])
-        agree(case, case.traffic)
-
-
-@pytest.mark.parametrize("block", first_only(range(20)))
-def test_engines_agree_on_streams_of_nics(block):
-    """100 random cases of three families; half of all streams are NICs'."""
-    for k in range(5):
-        rng = np.random.default_rng((52, block, k))
-        case = random_case(rng, ("dragonfly", "fattree", "torus")[k % 3])
-        program = case.traffic.program
-        nic_stream = rng.random(program.n_streams) < 0.5
-        agree(case, replace(case.traffic, program=replace(program, nic_stream=nic_stream)))

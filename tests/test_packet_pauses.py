@@ -42,9 +42,7 @@ def loops(config: PacketConfig, until_s: float) -> PacketResult:
 
 @pytest.mark.parametrize("router", list(ROUTERS))
 @pytest.mark.parametrize("until_s", [4e-4, 4e-4 + 1e-12])
-def test_pauses_change_nothing(
-    router: str, until_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pauses_change_nothing(router, until_s, monkeypatch):
     """With a tick of a picosecond a silence is longer than what the wheel holds at a time."""
     config = ROUTERS[router]
     whole = loops(config, until_s)

@@ -10,7 +10,7 @@ from packet_cases import ENGINES, seeded
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from experiments.validation.cases import Case, Send, Step, program, random_case
+from experiments.validation.cases import Case, Send, Step, program
 from experiments.validation.engines import both, same
 from netcosim.config.load import load_config
 from netcosim.runs.cosim import run_cosim
@@ -155,18 +155,6 @@ def test_gpu_utilisation_of_crux_by_which_job_has_priority(engine, first, busy_s
     found = computing_s(done, iterations, 12.0)
     assert found == pytest.approx(busy_s, abs=1e-9)
     assert round(100 * sum(found) / 24, 1) == percent
-
-
-def test_both_engines_agree_with_priorities_and_pinned_flows():
-    """The random cases of `netcosim validate`, those with priorities and hashed or pinned flows."""
-    with_priorities = with_flows = 0
-    for number in range(60):
-        case = random_case(np.random.default_rng((31, number)), "gpu-cluster")
-        _, classes = case.traffic.priority_classes()
-        with_priorities += classes > 1
-        with_flows += case.routing.queue_pairs > 0
-        assert same(*both(case))
-    assert min(with_priorities, with_flows) > 10
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from packet_cases import ENGINES, GBPS, L, R, Send, Step, config
 from packet_cases import traffic as traffic_of
-from selection import examples
 
-from experiments.validation.cases import random_config, random_traffic
 from netsim.errors import NetcosimError
-from netsim.packet.model import RAIL_POLICIES, PacketConfig, PacketResult
+from netsim.packet.model import PacketConfig, PacketResult
 from netsim.packet.rails import first_rail, place_on_node
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing
@@ -120,27 +116,3 @@ def test_a_job_takes_the_rails_that_it_takes_alone():
 def test_an_unknown_policy_is_refused():
     with pytest.raises(NetcosimError, match="unknown rail_policy 'stripes'; did you mean striped"):
         PacketConfig(rail_policy="stripes")
-
-
-@given(seed=st.integers(0, 2**32), rails=st.integers(1, 4), policy=st.sampled_from(RAIL_POLICIES),
-       limit=st.sampled_from([None, None, 0, 8, 500, 2000]))  # fmt: skip
-@examples(150)
-def test_the_engines_agree_on_random_cases(seed, rails, policy, limit):
-    rng = np.random.default_rng(seed)
-    ports = rng.integers(0, 5, 4 * rails).tolist()
-    routing = ring(ports, rails, n_routers=5, node_Bps=int(rng.choice([GBPS, GBPS // 4])))
-    traffic = random_traffic(rng, 4)
-    # ranks that wait for sends to each other by rendezvous wait for ever
-    traffic = replace(traffic, program=replace(traffic.program, step_waits_sends=None))
-    packets = replace(
-        random_config(rng),
-        rail_policy=policy,
-        eager_limit_bytes=limit,
-        control_bytes=int(rng.choice([1, 64, 500])),
-    )
-    plain, fast = (
-        simulate(routing, traffic, packets, np.random.default_rng(1))
-        for simulate in ENGINES.values()
-    )
-    for f in fields(PacketResult):
-        np.testing.assert_array_equal(getattr(fast, f.name), getattr(plain, f.name), f.name)

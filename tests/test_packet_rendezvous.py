@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +10,6 @@ from packet_cases import ENGINES, L, R, Send, Step, config, line, traffic
 
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig, PacketResult, ProgramStuckError
-from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
-from netsim.topologies.fattree import fat_tree
 
 CONTROL = 64
 CONTROL_PS = CONTROL * 1000
@@ -129,23 +126,6 @@ def test_who_waits_for_ever_is_named(run):
     assert done.link_packets.tolist() == [1, 0, 0, 1]
 
 
-@pytest.mark.parametrize("routing", ["ugal-l", "valiant", "adaptive"])
-def test_the_engines_agree_where_routings_take_chances(routing):
-    machine = fat_tree(4) if routing == "adaptive" else dragonfly(2, 4, 5)
-    n, rng = machine.n_nodes, np.random.default_rng(3)
-    sent = traffic(
-        *([Step([Send(int(d), 3500) for d in rng.permutation(n) if d != r], need=n - 1)]
-          for r in range(n))
-    )  # fmt: skip
-    packets = by_rendezvous(1000, buffer=2500)
-    plain, fast = (
-        simulate(make_routing(machine, routing), sent, packets, np.random.default_rng(5))
-        for simulate in ENGINES.values()
-    )
-    for f in fields(PacketResult):
-        np.testing.assert_array_equal(getattr(fast, f.name), getattr(plain, f.name), f.name)
-
-
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -157,15 +137,3 @@ def test_the_engines_agree_where_routings_take_chances(routing):
 def test_bad_values_are_refused_in_one_line(given, told):
     with pytest.raises(NetcosimError, match=told):
         PacketConfig(**given)
-
-
-def test_the_limit_is_of_no_matter_below_it():
-    """No message above the limit: bit for bit what runs without one."""
-    machine = dragonfly(2, 4, 5)
-    sent = traffic(*([Step([Send((r + 7) % 40, 5000)], need=1)] for r in range(40)))
-    runs = [
-        ENGINES["engine"](make_routing(machine, "ugal-l"), sent, packets, np.random.default_rng(5))
-        for packets in (config(), by_rendezvous(5000))
-    ]
-    for f in fields(PacketResult):
-        np.testing.assert_array_equal(*(getattr(done, f.name) for done in runs), f.name)

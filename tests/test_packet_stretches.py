@@ -277,6 +277,36 @@ def test_simulations_end_where_periods_are_known(monkeypatch: pytest.MonkeyPatch
     assert [until * once_s / period_s for until, _ in runs] == pytest.approx([6.0])
 
 
+def test_looks_at_many_packets_count_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of four iterations three count, however long the job was expected to take.
+
+    On one cable all are alike, so that the look decides; errors above 2 thousandths do not.
+    """
+    network = long_messages(job_network(make_routing(one_cable())))
+    job = PlacedJob(7, network.communications[0], np.array([0, 3]), compute_s=1e-3)
+    long = Ensemble(network.shared, [job]).watched(0.1, 1)
+    sent: list[object] = []
+    loops = Ensemble.loops
+
+    def noted(self: Ensemble, until_s: float, **options: Any) -> LoopTimes:
+        run = loops(self, until_s, **options)
+        sent.append(options.get("most") and int(run.iterations[0]))
+        return run
+
+    monkeypatch.setattr(Ensemble, "loops", noted)
+    monkeypatch.setattr(isolated_loops, "MANY_PACKETS", 100)
+    assert loop_isolated(network.shared, job, 0.05, 1) == pytest.approx(long.time_s[0], rel=1e-3)
+    assert sent == [4]
+    # iterations that do not end in time are watched until they do
+    loop_isolated(network.shared, job, float(long.time_s[0]) / 3, 1)
+    assert sent[:3] == [4, 2, None]
+    for error, n_runs in ((0.0019, 1), (0.0021, 2)):
+        monkeypatch.setattr(isolated_loops, "period_error", lambda *_, error=error: error)
+        sent.clear()
+        loop_isolated(network.shared, job, 0.05, 1)
+        assert sent == [4, None][:n_runs]
+
+
 def test_starts_of_four_draws_are_spread_evenly() -> None:
     """A job of turn 1 moves by a half, a quarter and three quarters of its period from the first
     draw to the next ones, one of turn 0 stays."""

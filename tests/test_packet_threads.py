@@ -34,7 +34,7 @@ from netsim.topologies.torus import torus
 from netsim.traffic import Traffic, combine
 from patterns.registry import make_pattern
 
-CASES, MANY_CASES = 40, 2500
+CASES, MANY_CASES = 20, 2500
 """Of each family, in the usual run and in the long one."""
 
 
@@ -177,14 +177,6 @@ def test_a_network_that_locks_up_names_the_same_ring() -> None:
         assert_same(one, outcome(case, threads))
 
 
-def test_ranks_that_wait_for_ever_are_named_alike() -> None:
-    routing = line([0, 1, 2, 3], [1000] * 3)
-    jobs = traffic([Step([Send(3, 500)])], [Step(need=1)], [Step()], [Step(need=2)])
-    one = outcome(Case(routing, jobs, config()), 1)
-    assert isinstance(one, ProgramStuckError)
-    assert_same(one, outcome(Case(routing, jobs, config()), 4))
-
-
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_rank_that_waits_for_ever_has_what_arrived_in_its_domain(threads: int) -> None:
     """Rank 3 alone is at a step: one of its two messages has arrived, in the last domain."""
@@ -215,9 +207,7 @@ def test_messages_need_not_be_recorded_and_nobody_need_send() -> None:
     assert outcome(idle, 3).end_ps == 5_000_000
 
 
-def test_progress_is_told_and_an_interrupt_ends_all_threads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_progress_is_told_and_an_interrupt_ends_all_threads(monkeypatch):
     monkeypatch.setattr(threads_module, "_FIRST_WINDOWS", 4)
     monkeypatch.setattr(threads_module, "PAUSE_S", 0.0)  # never more windows than one
     case, told = CROWDED[0], []
@@ -269,7 +259,7 @@ LATENCIES = st.sampled_from((40e-9, 1e-9, 13.7e-9))
 
 
 @pytest.mark.full
-@examples(300)
+@examples(100)
 @given(
     machine=st.fixed_dictionaries(
         {

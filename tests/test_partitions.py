@@ -145,9 +145,7 @@ def test_a_job_is_left_out_by_size_or_shape_of_its_own_partition() -> None:
         (Rules(checkpoints=Checkpoints(restart_s=1.0)), True),
     ],
 )
-def test_outages_interrupt_jobs_only_where_they_send_them_back(
-    rules: Rules, interrupts: bool
-) -> None:
+def test_outages_interrupt_jobs_only_where_they_send_them_back(rules, interrupts):
     assert rules.interrupts == interrupts
 
 

@@ -23,6 +23,8 @@ from netsim.errors import NetcosimError
 from netsim.plugins import load_plugin, using
 from queuesim.registry import ORDERS
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 ROOT = Path(netcosim.__file__).resolve().parents[1]
 LAST = '''
 import numpy as np
@@ -240,12 +242,9 @@ print(len(run_cosim(config).schedules["last"]), plugin["sha256"])
 
 MISTAKES = {
     "no Python": ("def f(:\n", "bad.py, line 1: not valid Python"),
-    "a null byte": ("x = '\0'\n", "bad.py"),
     "raises on import": ("x = 1\ny = x / 0\n", "bad.py, line 2: ZeroDivisionError: division"),
-    "imports nothing known": ("import no_such_thing\n", "bad.py, line 1: ModuleNotFoundError"),
     "leaves": ("import sys\nsys.exit(3)\n", "bad.py, line 2: SystemExit: 3"),
     "no list": ("x = 1\n", "bad.py: has no list PLUGIN"),
-    "an empty list": ("PLUGIN = []\n", "bad.py: has no list PLUGIN"),
     "a list of nothing": ("PLUGIN = [3]\n", "bad.py: 3 in PLUGIN is no entry of any kind"),
     "another base": (
         "class Mine:\n    name = 'm'\n    description = 'd'\nPLUGIN = [Mine]\n",
@@ -254,10 +253,6 @@ MISTAKES = {
     "no description": (
         LAST.replace('    description = "free nodes from the other end"\n', ""),
         "bad.py, line 5: Last needs a description",
-    ),
-    "two lines of description": (
-        LAST.replace("free nodes", r"free\nnodes"),
-        "bad.py, line 5: Last needs a description: one line",
     ),
     "a name with a space": (LAST.replace('"last"', '"my last"'), "'my last' has a space"),
     "a name of ours": (LAST.replace('"last"', '"jigsaw"'), "policy 'jigsaw' is a built-in name"),
@@ -270,15 +265,10 @@ MISTAKES = {
         "from queuesim.estimates import Requested\nPLUGIN = [Requested()]\n",
         "kind estimate model is the class itself",
     ),
-    "the class, not made": (
-        "from queuesim.ordering.orders import Order\nPLUGIN = [Order]\n",
-        "kind queue order is a Order made",
-    ),
     "raises in allocate": (
         LAST.replace("return np", "raise RuntimeError('no\\nroom')\n        return np"),
         "bad.py, line 13: RuntimeError: no room",
     ),
-    "leaves in allocate": (LAST.replace("return np", "exit(1)\n        return np"), "line 13: Sys"),
     "too few nodes": (
         LAST.replace("[-n_nodes:]", "[:1]"),
         "plug-in bad.py: allocation policy 'last': job",
@@ -291,15 +281,7 @@ MISTAKES = {
         LAST.replace("np.flatnonzero(self._free)[-n_nodes:]", "np.arange(n_nodes)"),
         "is not free",
     ),
-    "no nodes of the machine": (
-        LAST.replace("np.flatnonzero(self._free)[-n_nodes:]", "np.arange(n_nodes) + 99"),
-        "bad.py",
-    ),
     "no array": (LAST.replace("return np", "return 7 or np"), "bad.py"),
-    "raises when made": (
-        LAST.replace("    counts_only", "    def __init__(self, a): pass\n    counts_only"),
-        "bad.py",
-    ),
 }
 
 
@@ -323,24 +305,11 @@ def test_a_mistake_in_it_is_one_line(
     assert sorted(folder.iterdir()) == before
 
 
-def test_a_sweep_has_a_plugins_order(folder: Path) -> None:
-    (folder / "c.toml").write_text(
-        'plugins = ["half.py"]\n[machine]\nfamily = "fattree"\nradix = 4\n'
-        '[workload]\nlarger_jobs = "drop"\n[workload.synthetic]\nn_jobs = 20\nmean_nodes = 4\n'
-        '[queue]\npolicies = ["baseline"]\norder = ["longest", "fcfs"]\n'
-        'run_time_model = "as-logged"\n[run]\nsnapshots = 0\n'
-    )
-    assert main(["sweep", "c.toml", "--quiet", "--jobs", "1"]) == 0
-
-
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("missing.py", "plug-in missing.py: cannot be read: No such file"),
         (".", "neither a file"),
         ("no_such_module", "no such file, and no module of that name"),
-        ("no_such.module", "no such file, and no module of that name"),
-        ("a b", "neither a file"),
         ("", "neither a file"),
         ("math", "not a module written in Python"),
         ("json", "has no list PLUGIN"),

@@ -294,26 +294,6 @@ def test_what_was_found_says_nothing_of_the_time_that_is_left(
     assert file.getvalue() == "netcosim: 60 %, packets; 0:11 gone, about 0:44 left\n"
 
 
-def test_the_bar_of_a_terminal_starts_anew_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    from tqdm import tqdm
-
-    file, now = Terminal(), [100.0]
-    monkeypatch.setattr(tqdm, "monitor_interval", 0)
-    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
-    with progress.progress(100, "%", file=file) as show:
-        now[0] = 101.0
-        show.at(50, "found")
-        show.restart()
-        now[0] = 112.0
-        show.at(60, "packets")
-    assert "60% |" in file.getvalue()
-    assert "00:11, 00:44 left" in file.getvalue()
-
-
 def test_the_clock_of_a_run_starts_after_compilation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,27 +33,20 @@ def test_hand_worked_strict_order() -> None:
     assert result.first_blocked_s == 1
 
 
-def test_hand_worked_shortest_first() -> None:
-    workload = make_workload([0, 1, 2, 3], [10, 9, 1, 5], [4, 4, 4, 4])
-    result = simulate(workload, Mask(4), order="shortest", backfill="none")
-    assert result.start_s.tolist() == [0, 16, 10, 11]
-
-
 @pytest.mark.parametrize(
-    ("order", "starts"), [("smallest", [0, 5, 1, 3]), ("largest", [5, 0, 1, 3])]
+    ("order", "jobs", "starts"),
+    [
+        ("shortest", ([0, 1, 2, 3], [10, 9, 1, 5], [4, 4, 4, 4]), [0, 16, 10, 11]),
+        # one at a time, the first of equals first
+        ("smallest", ([0] * 4, [1, 1, 2, 2], [2, 4, 3, 3]), [0, 5, 1, 3]),
+        ("largest", ([0] * 4, [1, 1, 2, 2], [2, 4, 3, 3]), [5, 0, 1, 3]),
+        # at 10: B (9/10)^3 * 1 = 0.729, C (8/4)^3 * 1 = 8: C first although it came later
+        ("wfp", ([0, 1, 2], [10, 10, 4], [4, 4, 4]), [0, 14, 10]),
+    ],
 )
-def test_hand_worked_order_by_size(order: str, starts: list[float]) -> None:
-    """2, 4, 3 and 3 nodes for 1, 1, 2 and 2 s, one at a time; the first of equals first."""
-    workload = make_workload([0] * 4, [1, 1, 2, 2], [2, 4, 3, 3])
-    result = simulate(workload, Mask(4), order=order, backfill="none")
+def test_hand_worked_orders(order: str, jobs: tuple[list[float], ...], starts: list[float]) -> None:
+    result = simulate(make_workload(*jobs), Mask(4), order=order, backfill="none")
     assert result.start_s.tolist() == starts
-
-
-def test_hand_worked_wfp() -> None:
-    # At 10: B (9/10)^3 * 1 = 0.729, C (8/4)^3 * 1 = 8: C first although it came later.
-    workload = make_workload([0, 1, 2], [10, 10, 4], [4, 4, 4])
-    result = simulate(workload, Mask(4), order="wfp", backfill="none")
-    assert result.start_s.tolist() == [0, 14, 10]
 
 
 def test_hand_worked_conservative() -> None:
@@ -92,9 +85,7 @@ def bounded(draw: st.DrawFn) -> Workload:
 @pytest.mark.parametrize("order", sorted(set(ORDERS) - {"fair-share", "las", "priority"}))
 @examples(15)
 @given(workload=bounded(), seed=st.integers(0, 9))
-def test_every_schedule_is_a_schedule(
-    backfill: str, order: str, workload: Workload, seed: int
-) -> None:
+def test_every_schedule_is_a_schedule(backfill, order, workload, seed):
     # Underestimated walltimes too. Mask and its sisters assert that no node is given twice.
     workload.requested_s[:] = np.random.default_rng(seed).integers(1, 15, len(workload))
     for kind in (Mask, HeldMask, Contiguous):
@@ -124,9 +115,7 @@ def test_jobs_come_at_their_own_fraction_of_a_second(backfill: str) -> None:
     services=st.lists(st.integers(1, 9), min_size=30, max_size=30),
     backfill=st.sampled_from(BY_COUNT),
 )
-def test_one_node_is_lindleys_recursion(
-    gaps: list[int], services: list[int], backfill: str
-) -> None:
+def test_one_node_is_lindleys_recursion(gaps, services, backfill):
     # W(k+1) = max(0, W(k) + S(k) - A(k)): the wait in a single-server queue.
     submit = np.cumsum(gaps)
     run = services[: len(gaps)]
@@ -145,9 +134,7 @@ def test_one_node_is_lindleys_recursion(
         st.tuples(st.integers(1, 8), st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=8
     ),
 )
-def test_profile_against_a_table_of_seconds(
-    steps: list[tuple[int, int]], jobs: list[tuple[int, int, int]]
-) -> None:
+def test_profile_against_a_table_of_seconds(steps, jobs):
     table = np.full(400, 2)
     for time, nodes in steps:
         table[time:] += nodes
@@ -184,6 +171,9 @@ def test_waiting_queue_is_a_sorted_list(data: st.DataObject, order: str, depth: 
         if waiting:
             assert queue.head(float(now)) == waiting[0]
             assert queue.front(float(now)) == waiting[:depth]
+            if data.draw(st.booleans()):
+                found = queue.candidates(float(now), np.full(1, np.inf))
+                assert list(found) == waiting[1:depth]
             gone = data.draw(st.sampled_from(waiting[:depth]))
             queue.remove(gone)
             waiting.remove(gone)

@@ -172,9 +172,7 @@ def test_partner_starts_with_the_lead() -> None:
     machine=st.sampled_from(["intrepid", "intrepid-2013", "mira", "mira-proposed"]),
     backfill=st.sampled_from(["cobalt", "cobalt", "easy", "none", "conservative"]),
 )
-def test_no_two_running_partitions_conflict(
-    seed: int, kind: type[Cobalt], order: str, machine: str, backfill: str
-) -> None:
+def test_no_two_running_partitions_conflict(seed, kind, order, machine, backfill):
     rng = np.random.default_rng(seed)
     chosen = blue_gene(machine)
     n = 60

@@ -113,9 +113,9 @@ def random_jobs(rng: np.random.Generator, n_nodes: int) -> Workload:
     return make_workload(begin + submit, run, size, asked)
 
 
-@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 14))])
+@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 4))])
 def test_random_queues_are_equal_to_the_bit(k: int) -> None:
-    """Every order, backfilling and policy in turn: 150 queues, 2,100 in the full tier."""
+    """Every order, backfilling and policy in turn: 150 queues, 600 in the full tier."""
     rng = np.random.default_rng(k)
     promised = blocked = late = 0
     for i in range(150):
@@ -141,7 +141,7 @@ def test_random_queues_are_equal_to_the_bit(k: int) -> None:
     assert min(promised, blocked, late) > 50
 
 
-@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 8))])
+@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 3))])
 @pytest.mark.parametrize("name", ["jigsaw", "ta", "lc-s", pytest.param("lc", marks=FULL), LAAS])
 def test_random_queues_on_links_are_equal_to_the_bit(name: str, k: int, monkeypatch: Any) -> None:
     """Policies whose search is in the kernel: what jobs get, and when, on nearly full machines."""
@@ -191,7 +191,7 @@ def test_a_subclass_has_no_state_in_the_kernel_unless_it_says_so() -> None:
         assert bool(setup.why_by_events) == bool(why)
 
 
-@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 8))])
+@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 3))])
 def test_run_times_that_do_not_change_need_no_simpy(k: int) -> None:
     """Every policy and backfilling in turn, and orders that go by what has run."""
     rng = np.random.default_rng(k)
@@ -415,11 +415,7 @@ def test_progress_is_shown_as_by_events() -> None:
     ("log", "n_nodes", "n_jobs"),
     [
         ("KTH-SP2-1996-2.1-cln", 100, 1500),
-        pytest.param("KTH-SP2-1996-2.1-cln", 100, 8000, marks=pytest.mark.full),
-        pytest.param("LLNL-Thunder-2007-1.1-cln", 1024, 8000, marks=pytest.mark.full),
-        pytest.param("LLNL-Atlas-2006-2.1-cln", 1152, 8000, marks=pytest.mark.full),
-        pytest.param("ALCF-Theta-2022-cqsim", 4392, 8000, marks=pytest.mark.full),
-        pytest.param("ALCF-Mira-2018", 49152, 8000, marks=pytest.mark.full),
+        pytest.param("LLNL-Thunder-2007-1.1-cln", 1024, 3000, marks=pytest.mark.full),
     ],
 )
 def test_logs_are_equal_to_the_bit(shared_dir: Path, log: str, n_nodes: int, n_jobs: int) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 import pytest
 from conservative_reference import PlainConservative
@@ -16,8 +13,6 @@ from selection import examples
 from queuesim.queue import simulate_queue
 from queuesim.result import QueueResult
 from workloads.job import Workload
-from workloads.swf import read_swf
-from workloads.transform import from_zero, head
 
 NODES = 8
 
@@ -65,31 +60,12 @@ def schedule(
     window=st.sampled_from([0, 1, 3, None]),
     reservations=st.sampled_from([0, 1, 2, 4, None]),
 )
-def test_same_schedule_as_the_plain_queue(
-    kind: type[Mask],
-    workload: Workload,
-    order: str,
-    window: int | None,
-    reservations: int | None,
-) -> None:
+def test_same_schedule_as_the_plain_queue(kind, workload, order, window, reservations):
     fast = schedule(workload, kind(NODES), order, window, reservations)
     plain = PlainConservative(workload, kind(NODES), order, window, reservations)
     assert np.array_equal(fast.start_s, plain.run())
     assert np.array_equal(fast.promised_s, plain.promised, equal_nan=True)
     assert np.array_equal(fast.first_blocked_s, plain.first_blocked, equal_nan=True)
-
-
-@pytest.mark.full
-@pytest.mark.shared
-def test_same_schedule_as_the_plain_queue_on_a_real_log(shared_dir: Path) -> None:
-    log = from_zero(read_swf(shared_dir / "traces" / "KTH-SP2-1996-2.1-cln.swf.gz"))
-    some = head(log, 400)
-    # twice the load, so that some 20 jobs wait at a time
-    busy = replace(some, submit_s=np.floor(some.submit_s / 2))
-    fast = schedule(busy, Mask(100))
-    plain = PlainConservative(busy, Mask(100), "fcfs", None)
-    assert np.array_equal(fast.start_s, plain.run())
-    assert np.nanmax(fast.start_s - busy.submit_s) > 3600
 
 
 @examples(100)

@@ -52,31 +52,19 @@ def start_times(
     order=st.sampled_from(["fcfs", "shortest", "wfp", "smallest", "largest"]),
     window=st.sampled_from([0, 1, 3, 50]),
 )
-def test_same_schedule_as_the_plain_queue(
-    kind: type[Mask], workload: Workload, order: str, window: int
-) -> None:
+def test_same_schedule_as_the_plain_queue(kind, workload, order, window):
     fast = start_times(workload, kind(NODES), order, window)
     plain = PlainEasy(workload, kind(NODES), order, window).run()
     assert np.array_equal(fast, plain)
 
 
+@pytest.mark.parametrize("backfill", ["easy", "easy-retest"])
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
 @examples(60)
 @given(workload=workloads(estimates="upper"))
-def test_no_job_starts_after_its_reservation(kind: type[Mask], workload: Workload) -> None:
+def test_no_job_starts_after_its_reservation(kind, backfill, workload):
     # Walltimes are upper bounds here, so the head may only be earlier than it was promised.
-    result = simulate_queue(workload, kind(NODES), rng=np.random.default_rng(1))
-    has = ~np.isnan(result.promised_s)
-    assert np.all(result.start_s[has] <= result.promised_s[has])
-
-
-@pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
-@examples(60)
-@given(workload=workloads(estimates="upper"))
-def test_retest_delays_no_head_either(kind: type[Mask], workload: Workload) -> None:
-    result = simulate_queue(
-        workload, kind(NODES), backfill="easy-retest", rng=np.random.default_rng(1)
-    )
+    result = simulate_queue(workload, kind(NODES), backfill=backfill, rng=np.random.default_rng(1))
     has = ~np.isnan(result.promised_s)
     assert np.all(result.start_s[has] <= result.promised_s[has])
     assert result.busy_nodes()[1].max() <= NODES
@@ -104,9 +92,7 @@ def test_hand_worked_easy() -> None:
 
 @pytest.mark.parametrize("backfill", ["easy", "easy-retest", "conservative"])
 @pytest.mark.parametrize("kind", [Mask, HeldMask, Contiguous])
-def test_a_job_without_a_limit_never_ends_for_a_reservation(
-    kind: type[Mask], backfill: str
-) -> None:
+def test_a_job_without_a_limit_never_ends_for_a_reservation(kind, backfill):
     # 4 nodes. A: 2 nodes, ends at 10, no limit. B: 1 node 0-20. C needs 4: no shadow time. So D (1
     # node, 100 s) starts at 1, which would delay C if A's end were known (shadow 20). C: at 101.
     jobs = make_workload([0, 0, 1, 1], [10, 20, 5, 100], [2, 1, 4, 1], [np.inf, 20, 5, 100])

@@ -48,13 +48,7 @@ class Drawn:
         ((0.0, 0.0, 4.0), 1350.0, (0.0, 0.99), (1, 1), [16, 16]),
     ],
 )
-def test_failures_by_hand(
-    rates: tuple[float, ...],
-    gap_s: float,
-    numbers: tuple[float, ...],
-    hit: tuple[int, ...],
-    counts: list[int],
-) -> None:
+def test_failures_by_hand(rates, gap_s, numbers, hit, counts):
     """The mean gap is a day over all failures of a day; a kind's share is its part of these."""
     failures, rng = Failures(*rates, repair_s=600.0), Drawn(*numbers)
     assert failures
@@ -117,38 +111,6 @@ def test_failures_come_as_often_as_they_should(part: str, n_units: int) -> None:
     # chi-squared of n - 1 degrees: mean n - 1, deviation sqrt(2 n)
     chi = float(np.sum((units[:, 0] - len(drawn) / n_units) ** 2) / (len(drawn) / n_units))
     assert abs(chi - (n_units - 1)) < 4 * np.sqrt(2 * n_units)
-
-
-class Given:
-    """A generator of given uniform numbers; gaps are as long as their mean, units the last ones."""
-
-    def __init__(self, *numbers: float) -> None:
-        self.numbers = iter(numbers)
-
-    def random(self) -> float:
-        return next(self.numbers)
-
-    def exponential(self, mean: float) -> float:
-        return mean
-
-    def integers(self, n: int) -> int:
-        return n - 1
-
-
-def test_failures_of_servers_leaves_and_links_by_hand() -> None:
-    """4 servers of 2 GPUs once a day, 2 leaves 4 times, 8 links every other day: 4 + 8 + 4 a day.
-
-    So one every 5,400 s, of a server below 0.25, of a leaf below 0.75, else of a link.
-    """
-    topology = gpu_cluster(4, gpus_per_node=2, fabric=GpuFabric(nodes_per_leaf=2, fabric="leaf"))
-    failures = Failures(per_node_day=1.0, per_leaf_day=4.0, per_link_day=0.5, repair_s=100.0)
-    rng = Given(0.249, 0.25, 0.749, 0.75)
-    drawn = draw_failures(failures, topology, rng)  # type: ignore[arg-type]
-    found = [next(drawn) for _ in range(4)]
-    assert [one.start_s for one in found] == pytest.approx([5400, 10800, 16200, 21600])
-    assert [one.end_s - one.start_s for one in found] == pytest.approx([100] * 4)
-    gpus = [np.flatnonzero(one.nodes).tolist() for one in found]
-    assert gpus == [[6, 7], [4, 5, 6, 7], [4, 5, 6, 7], [7]]
 
 
 def test_all_policies_see_the_same_failures() -> None:

@@ -60,9 +60,7 @@ POLICIES = (Mask, HeldMask, Contiguous)
 
 @examples(150)
 @given(ruled_histories(), st.sampled_from(POLICIES))
-def test_every_second_on_a_node_is_accounted_for(
-    history: tuple[Workload, Rules, str, str], policy: type[Mask]
-) -> None:
+def test_every_second_on_a_node_is_accounted_for(history, policy):
     workload, rules, backfill, overrun = history
     result = simulate(workload, policy(8), rules, backfill=backfill, overrun=overrun)
     runs = runs_of(result)

@@ -176,20 +176,6 @@ def test_a_rotated_log_by_hand() -> None:
     assert found.submit_s / day_s == pytest.approx(days)
 
 
-def test_a_rotated_log_has_the_same_jobs_and_gaps() -> None:
-    jobs = poisson_jobs(np.random.default_rng(1), 0.5, 50)
-    gaps_s = np.diff(jobs.submit_s)
-    for seed in range(20):
-        found = rotated(jobs, np.random.default_rng(seed))
-        first = int(np.flatnonzero(found.job_id == jobs.job_id[0])[0])
-        assert np.array_equal(np.roll(found.job_id, -first), jobs.job_id)
-        after_s = np.diff(found.submit_s)
-        assert after_s.min() >= 0
-        # all but the one between the last job and the first, which is their mean
-        expected_s = np.roll([*gaps_s, gaps_s.mean()], first)[:-1]
-        assert np.allclose(after_s, expected_s)
-
-
 def test_a_log_of_weeks_is_rotated_by_whole_days() -> None:
     submit_s = np.sort(np.random.default_rng(1).uniform(0, 80 * 86400, 400))
     jobs = make_workload(submit_s, np.ones(400), np.ones(400, int), np.ones(400))
@@ -398,23 +384,6 @@ def test_live_run_times_have_no_intervals() -> None:
     check_resamples(live, 0)
     with pytest.raises(NetcosimError, match="--resamples -1; must be at least 0"):
         check_resamples(live, -1)
-
-
-def test_the_command_prints_the_intervals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.toml").write_text(
-        "[machine]\nfamily = 'dragonfly'\np = 2\na = 2\ng = 5\n"
-        "[workload]\nlarger_jobs = 'drop'\n[workload.synthetic]\nn_jobs = 60\nmean_nodes = 3\n"
-        "[queue]\npolicies = ['rdn', 'simple']\nrun_time_model = 'as-logged'\n"
-        "[run]\nsnapshots = 0\n"
-    )
-    assert main(["run", "c.toml", "--resamples", "6"]) == 0
-    out = capsys.readouterr().out
-    assert "Interval: 6 sets of generated jobs. Intervals at 95 %." in out
-    assert main(["run", "c.toml", "--resamples", "0", "--out", "none"]) == 0
-    assert "Waits have no interval" in capsys.readouterr().out
 
 
 def test_commands_print_the_effects_as_json(

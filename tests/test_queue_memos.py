@@ -19,7 +19,7 @@ from queuesim.queue import simulate_queue
 from queuesim.queue_setup import QueueSetup
 from workloads.job import Workload
 
-SCHEDULES = 450
+SCHEDULES = 300
 """Random schedules of each kind of machine; without the rule on what to forget 1 % differ."""
 
 FAT_TREE = fat_tree(4)
@@ -58,9 +58,7 @@ def random_workload(rng: np.random.Generator, policy: Policy) -> Workload:
     ("backfill", "plain"),
     [("easy", PlainEasy), pytest.param("easy-retest", PlainRetest, marks=pytest.mark.full)],
 )
-def test_same_schedule_as_a_queue_that_remembers_nothing(
-    name: str, backfill: str, plain: type[PlainEasy]
-) -> None:
+def test_same_schedule_as_a_queue_that_remembers_nothing(name, backfill, plain):
     rng = np.random.default_rng(7)
     make = MADE[name]
     schedules = SCHEDULES if name in ("contiguous", "pairs") else SCHEDULES // 5
@@ -95,7 +93,7 @@ def test_what_fails_goes_on_failing_until_something_is_released(machine: str, na
     topology = MACHINES[machine]
     bandwidth = 5e8 if name == "lc-s" else None
     checked = 0
-    for seed in range(6):
+    for seed in range(2):
         policy = make_policy(topology, name, np.random.default_rng(seed))
         sizes = [n for n in range(1, topology.n_nodes + 1) if policy.fits_empty(n)]
         running, failing = [], set()
@@ -112,7 +110,7 @@ def test_what_fails_goes_on_failing_until_something_is_released(machine: str, na
                 running.append(placement)
                 checked += len(failing)
                 assert those_that_fail(policy, failing, bandwidth) == failing
-    assert checked > 100
+    assert checked > 30
 
 
 def those_that_fail(policy: Policy, sizes: Iterable[int], bandwidth_Bps: float | None) -> set[int]:

@@ -61,9 +61,7 @@ def same(one: QueueResult, other: QueueResult) -> bool:
 @pytest.mark.parametrize("backfill", KINDS)
 @examples(25)
 @given(workload=owned_jobs(users=1), half_life=st.sampled_from([1.0, 50.0, 1e12]))
-def test_fair_share_of_one_user_is_first_come_first_served(
-    backfill: str, workload: Workload, half_life: float
-) -> None:
+def test_fair_share_of_one_user_is_first_come_first_served(backfill, workload, half_life):
     first = simulate(workload, "fcfs", backfill=backfill)
     shared = fair_share_order(FairShare(half_life_s=half_life))
     assert same(simulate(workload, shared, backfill=backfill), first)
@@ -116,9 +114,7 @@ def test_hand_worked_fair_share() -> None:
     steps=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9), st.integers(1, 40)), max_size=8),
     half_life=st.sampled_from([3.0, 40.0, 1e9]),
 )
-def test_usage_is_the_integral_of_what_faded(
-    steps: list[tuple[int, int, int]], half_life: float
-) -> None:
+def test_usage_is_the_integral_of_what_faded(steps, half_life):
     # jobs (owner, nodes, length), each begun when half of the one before is over
     usage, now, runs = Usage(3, half_life), 0.0, []
     events: list[tuple[float, int, int]] = []
@@ -179,9 +175,7 @@ def test_owners_that_are_not_known_are_one() -> None:
 
 
 @pytest.mark.parametrize(("half_life_s", "starts"), [(1e6, [0, 10, 5]), (100.0, [0, 5, 10])])
-def test_what_was_used_long_ago_fades_with_the_half_life(
-    half_life_s: float, starts: list[int]
-) -> None:
+def test_what_was_used_long_ago_fades_with_the_half_life(half_life_s, starts):
     """User 4 used 80 node-seconds a thousand seconds before user 7 used 20."""
     past = make_workload([0, 1000], [10, 10], [8, 2])
     past = replace(past, user=np.array([4, 7], dtype=np.int32), wait_s=np.zeros(2))

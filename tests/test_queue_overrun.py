@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from queue_helpers import Contiguous, Mask, make_workload
+from queue_helpers import Contiguous, Live, Mask, make_workload
 from selection import examples
 from test_coupled_flow import Across, job_network, one_cable
 
@@ -22,7 +22,7 @@ from queuesim.metrics import summarise
 from queuesim.queue import simulate_queue
 from queuesim.registry import BACKFILLS
 from queuesim.result import COMPLETED, CUT, QueueResult
-from queuesim.runtime import RunTimeModel, RunTimes
+from queuesim.runtime import RunTimes
 from workloads.job import Workload
 
 
@@ -96,17 +96,6 @@ class Half(RunTimes):
 
     def settle(self, now_s: float) -> Mapping[int, float]:
         return dict.fromkeys(self._running, 0.5 if len(self._running) > 1 else 1.0)
-
-
-class Live(RunTimeModel):
-    name = "live"
-    description = "for tests"
-
-    def __init__(self, live: RunTimes) -> None:
-        self.live = live
-
-    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        return self.live
 
 
 def test_hand_worked_cut_of_slowed_jobs() -> None:

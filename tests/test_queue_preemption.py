@@ -117,9 +117,7 @@ class Slow:
 
 @examples(80)
 @given(histories())
-def test_preemption_by_priority_equals_a_slow_queue(
-    history: tuple[Workload, Checkpoints, int],
-) -> None:
+def test_preemption_by_priority_equals_a_slow_queue(history):
     workload, checkpoints, min_run = history
     rules = Rules(checkpoints=checkpoints, preemption=PreemptionKeys("order", min_run))
     level = workload.details.priority
@@ -132,9 +130,7 @@ def test_preemption_by_priority_equals_a_slow_queue(
 
 @examples(60)
 @given(histories(), st.sampled_from((None, 1.0, 2.0, 5.0)))
-def test_las_equals_a_slow_queue(
-    history: tuple[Workload, Checkpoints, int], promote_after: float | None
-) -> None:
+def test_las_equals_a_slow_queue(history, promote_after):
     workload, checkpoints, min_run = history
     # sizes divide the thresholds, so that jobs change queues at whole seconds
     workload = replace(workload, n_nodes=2 ** (workload.n_nodes % 4))
@@ -306,18 +302,8 @@ def test_a_job_that_crosses_as_it_is_preempted_stays_in_the_second_queue() -> No
     assert las.changes_s(0, 10.0) == inf
 
 
-def test_a_promotion_may_come_soon() -> None:
-    """After 1 s of waiting for 10 s of work: job 1 goes before job 3 at 13 s."""
-    rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
-    workload = jobs([0, 5, 6], [20, 3, 10], [1] * 3)
-    result = simulate(workload, Mask(1), rules, attained_order(Attained((10.0,), 0.1)))
-    assert runs_of(result) == [[(0, 10), (13, 23)], [(10, 13)], [(23, 33)]]
-
-
 @pytest.mark.parametrize("allowed", [3, 2])
-def test_preemptions_in_a_row_are_counted_until_a_job_ends(
-    allowed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preemptions_in_a_row_are_counted_until_a_job_ends(allowed, monkeypatch):
     """Jobs 2, 3 and 4 preempt one another: three in a row. So do the next three at 50 s, when jobs
     have ended. Job 1 begins anew at 18 and at 65 s."""
     monkeypatch.setattr("queuesim.site.ruled_run.MOST_PREEMPTIONS", allowed)
@@ -331,9 +317,7 @@ def test_preemptions_in_a_row_are_counted_until_a_job_ends(
             simulate(workload, Mask(8), Rules(preemption=BY_ORDER))
 
 
-def test_jobs_that_preempt_each_other_without_end_are_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_jobs_that_preempt_each_other_without_end_are_an_error(monkeypatch):
     """Each has lost its work when it is in the first queue again."""
     monkeypatch.setattr("queuesim.site.ruled_run.MOST_PREEMPTIONS", 50)
     order = attained_order(Attained((10.0,), 1.0))
@@ -505,9 +489,7 @@ def test_the_first_job_of_each_partition_may_preempt() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_does_not_go_together_is_one_line(
-    rules: Rules, order: str, more: dict[str, object], message: str
-) -> None:
+def test_what_does_not_go_together_is_one_line(rules, order, more, message):
     workload = jobs([0, 1], [10, 10], [4, 8], priority=[0, 1], account=["a", "b"])
     with pytest.raises(NetcosimError) as caught:
         simulate(workload, Mask(8), rules, order, **more)

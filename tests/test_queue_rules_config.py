@@ -156,33 +156,6 @@ def test_the_repair_is_not_read_without_a_rate() -> None:
         config_from(content(failures={"repair": "20 min"}))
 
 
-@pytest.mark.parametrize(
-    ("queue", "message"),
-    [
-        ({"quotas": {"nodes": ["a"]}}, "must be a name and a number of nodes"),
-        ({"order": "las", "las": {"thresholds": ["2 h", "1 h"]}}, "they must ascend"),
-        ({"order": "las"}, "order 'las' needs preemption; set queue.preemption.by = "),
-        (
-            {"preemption": {"by": "partition"}, "quotas": {"nodes": ["a: 2"]}},
-            "does not go with queue.quotas; remove one of them",
-        ),
-        (
-            {"preemption": {"by": "order"}, "order": "wfp"},
-            'order \'wfp\' has no levels; use "priority" or "las"',
-        ),
-        (
-            {**INTERRUPTED["queue"], "backfill": "conservative"},
-            "backfill 'conservative' does not support",
-        ),
-    ],
-)
-def test_interruptions_that_make_no_sense_are_one_line(queue: dict[str, Any], message: str) -> None:
-    with pytest.raises(NetcosimError) as caught:
-        run_cosim(config_from(content(**queue)))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_the_page_counts_what_the_rules_did(tmp_path: Path) -> None:
     (tmp_path / "o.csv").write_text("start_s,end_s,nodes,kind\n50,60,all,failure\n")
     config = config_from(content(outages={"file": "o.csv"}, overrun="cut", grace="1 s"), tmp_path)
@@ -348,24 +321,6 @@ def test_circles_are_one_line() -> None:
     assert str(told.value) == "test: circular dependency: job 2 for job 4 for job 3 for job 2"
     with pytest.raises(NetcosimError, match="circular dependency: job 1 for job 1"):
         DependencyRule(dependent([[("afterok", 1)]], [1], [1]))
-
-
-def test_what_partitions_do_not_take_is_told_or_counted() -> None:
-    workload = make_workload([0, 0, 0], [5, 50, 5], [2, 2, 6])
-    workload = replace(workload, details=JobDetails(partition=Labels.of(["a", "a", "b"])))
-    parts = (Partition("a", nodes="0-3", max_walltime_s=10.0), Partition("b", nodes="4-7"))
-    rules = Rules(partitions=parts)
-    left = fitting(workload, Mask(8), rules)
-    assert left.job_id.tolist() == [1]
-    assert left.dropped == {
-        "walltime above 10 s, partition a": 1, "never fits its partition under mask": 1
-    }  # fmt: skip
-    with pytest.raises(
-        NetcosimError, match=r"1 jobs can never run .walltime above 10 s, partition a"
-    ):
-        simulate(workload, rules)
-    with pytest.raises(NetcosimError, match="unknown partition 'b'; valid: a, c"):
-        simulate(workload, Rules(partitions=(parts[0], Partition("c"))))
 
 
 def test_a_file_of_outages_and_who_is_spared(tmp_path: Path) -> None:

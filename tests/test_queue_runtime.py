@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from queue_helpers import Mask, make_workload
+from queue_helpers import Live, Mask, make_workload
 from selection import examples
 
 from alloc.policy import Placement, Policy
@@ -67,9 +67,7 @@ def test_baseline_never_speeds_up_unless_told() -> None:
         ("Random", 65, [0, 0.05, 0.15, 0.3]),
     ],
 )
-def test_random_scenarios_take_their_bins_equally_often(
-    scenario: str, n_nodes: int, values: list[float]
-) -> None:
+def test_random_scenarios_take_their_bins_equally_often(scenario, n_nodes, values):
     n = 6000
     taken = scenario_reduction(scenario, sized([n_nodes] * n), np.random.default_rng(2))
     found, counts = np.unique(taken.round(12), return_counts=True)
@@ -191,17 +189,6 @@ class Crowd(RunTimes):
 
     def settle(self, now_s: float) -> Mapping[int, float]:
         return self._rates() if self.late else {}
-
-
-class Live(RunTimeModel):
-    name = "live"
-    description = "for the test"
-
-    def __init__(self, live: RunTimes) -> None:
-        self.live = live
-
-    def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        return self.live
 
 
 @pytest.mark.parametrize("late", [False, True])

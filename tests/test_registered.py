@@ -13,8 +13,7 @@ import pytest
 
 from netcosim.catalogue import entry_tables
 from netsim.errors import NetcosimError
-from netsim.plugins import registry_at
-from netsim.registry import Registry
+from netsim.registry import Registry, object_at
 from netsim.routing.base import SWITCHED, Hop
 from netsim.routing.kernels_common import draw
 from netsim.routing.registry import ROUTINGS, make_routing
@@ -44,7 +43,7 @@ def unregistered() -> Iterator[str]:
                 named = isinstance(getattr(thing, "name", None), str)
             if not isinstance(home, str) or not named or name in NO_CONFIG_NAMES_THEM:
                 continue
-            if not any(entry is thing for entry in registry_at(home).values()):
+            if not any(entry is thing for entry in object_at(home).values()):
                 file, _, registry = home.partition(":")
                 yield f"{file.replace('.', '/')}.py: add {name} (from {module}) to {registry}"
 

@@ -177,17 +177,6 @@ def test_a_file_that_kept_nothing_says_so(
     assert not list(tmp_path.glob("r-*"))
 
 
-def test_parquet_holds_the_same(file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    with Store(file, "read") as store:
-        export_tables(store, tmp_path / "p", "parquet")
-        export_tables(store, tmp_path / "c", "csv")
-    for path in (tmp_path / "p").glob("*.parquet"):
-        found, expected = pd.read_parquet(path), pd.read_csv(tmp_path / "c" / f"{path.stem}.csv")
-        assert len(found) == len(expected)
-        assert list(found.columns) == list(expected.columns)
-
-
 # evalys
 
 
@@ -225,16 +214,6 @@ def test_evalys_tables_obey_its_rules(file: Path, run: ArchivedRun, tmp_path: Pa
             nodes = expanded(row["allocated_resources"])
             assert nodes == sorted(schedule.nodes_of(job).tolist())
             assert int(row["requested_number_of_resources"]) <= len(nodes)
-
-
-def test_evalys_reads_them(file: Path, run: ArchivedRun, tmp_path: Path) -> None:
-    jobset = pytest.importorskip("evalys.jobset")
-    for policy, path in evalys_file(file, tmp_path / "out").items():
-        found = jobset.JobSet.from_csv(str(path), resource_bounds=(0, run.machine.n_nodes - 1))
-        schedule = run.schedules[policy]
-        sizes = [len(schedule.nodes_of(job)) for job in range(len(run.jobs))]
-        assert found.df["proc_alloc"].tolist() == sizes
-        assert found.mean_utilisation() > 0
 
 
 def schedule_on(*ranges: tuple[int, int]) -> ArchivedSchedule:
@@ -356,19 +335,6 @@ def test_counters_are_the_tables_values(run: ArchivedRun) -> None:
     expected = over[over["policy"] == next(iter(run.schedules))]
     assert [value for _, value in mine] == expected["waiting_jobs"].tolist()
     assert [when for when, _ in mine] == [round(t * 1e9) for t in expected["time_s"]]
-
-
-def test_perfettos_own_protos_read_the_trace(run: ArchivedRun) -> None:
-    pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    from google.protobuf.unknown_fields import UnknownFieldSet
-
-    trace = pb2.Trace()
-    trace.ParseFromString(trace_bytes(run))
-    begun = [p for p in trace.packet if p.track_event.type == pb2.TrackEvent.TYPE_SLICE_BEGIN]
-    assert len(begun) == sum(int(s.range_length.sum()) for s in run.schedules.values())
-    assert all(not len(UnknownFieldSet(p)) for p in trace.packet)
-    units = {p.track_descriptor.counter.unit_name for p in trace.packet}
-    assert units >= {"%", "jobs", "nodes"}
 
 
 @pytest.mark.usefixtures("undrawn")

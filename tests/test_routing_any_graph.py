@@ -49,9 +49,7 @@ def ways_of(routing: Routing, src: int, dst: int) -> list[int]:
 @pytest.mark.parametrize(
     ("m1", "m2", "m3", "w3"), [(3, 3, 3, 3), (2, 4, 3, 4), (4, 2, 2, 2), (4, 6, 1, 0)]
 )
-def test_min_hop_on_a_full_fat_tree_takes_each_link_once_a_shift(
-    m1: int, m2: int, m3: int, w3: int
-) -> None:
+def test_min_hop_on_a_full_fat_tree_takes_each_link_once_a_shift(m1, m2, m3, w3):
     t = xgft(m1, m2, m3, m1, w3, levels=2 if m3 == 1 else 3)
     routing = make_routing(t, "min-hop")
     for shift in range(1, t.n_nodes):
@@ -80,9 +78,7 @@ def test_min_hop_deals_destinations_out_evenly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("t", small_machines(), ids=lambda t: t.name)
-def test_distances_are_those_of_breadth_first_search(
-    t: Topology, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distances_are_those_of_breadth_first_search(t, monkeypatch):
     """With links looked up three at a time too."""
     links = slice(t.first_router_link, None)
     routers = nx.Graph(zip(t.link_src[links].tolist(), t.link_dst[links].tolist(), strict=True))
@@ -95,9 +91,7 @@ def test_distances_are_those_of_breadth_first_search(
     assert np.array_equal(router_distances(t), found)
 
 
-def test_more_than_5000_switches_have_distances_and_16_bits_limit_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_more_than_5000_switches_have_distances_and_16_bits_limit_them(monkeypatch):
     """5,200 servers of a GPU on one leaf: their scale-up switches are two hops apart."""
     t = make_topology("gpu-cluster", {"nodes": 5200, "gpus_per_node": 1})
     found = router_distances(t)

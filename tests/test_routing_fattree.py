@@ -66,9 +66,7 @@ def test_up_ports_are_drawn_as_told(name: str, loads: list[int], shares: list[fl
         ("random-up", 1.25, 1.5),
     ],
 )
-def test_a_permutation_of_long_messages_ends_soon_where_ties_are_broken_by_chance(
-    name: str, low: float, high: float
-) -> None:
+def test_a_permutation_of_long_messages_ends_soon_where_ties_are_broken_by_chance(name, low, high):
     """1024 nodes, 200 kB each, over a node's time to send them. With ties towards the D-mod-k
     port "adaptive" took 2.2 to 2.3 times as long: all leaves chose alike in step."""
     topology = fat_tree(16)

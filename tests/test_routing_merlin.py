@@ -155,9 +155,7 @@ def test_merlins_adaptive_local_looks_at_the_free_output_buffer() -> None:
         ("merlin-adaptive-local", {}, False),
     ],
 )
-def test_heads_that_bid_count_for_some(
-    engine: Engine, name: str, parameters: dict[str, object], counts: bool
-) -> None:
+def test_heads_that_bid_count_for_some(engine, name, parameters, counts):
     """Four packets reach one router in one tick, for one group: all are routed before any crosses.
 
     Who counts heads that bid sends some elsewhere; the output FIFOs are still empty.

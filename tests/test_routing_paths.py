@@ -137,16 +137,6 @@ def test_shifts_on_a_full_fat_tree_use_each_link_at_most_once(t: Topology) -> No
         assert max(used.values(), default=1) == 1, shift
 
 
-@pytest.mark.parametrize("length", [4, 8, 12, 20])
-def test_opposite_traffic_on_a_ring_is_split_evenly(length: int) -> None:
-    t = torus([length])
-    routing = make_routing(t, "dimension-order")
-    used = Counter(
-        link for src in range(length) for link in walk(routing, src, (src + length // 2) % length)
-    )
-    assert used == dict.fromkeys(range(2 * length, t.n_links), length // 4)
-
-
 def test_opposite_traffic_on_a_torus_is_split_evenly_in_every_dimension() -> None:
     t = torus([4, 8, 4])
     routing = make_routing(t, "dimension-order")

@@ -13,21 +13,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from markupsafe import escape
 
-from netcosim.archive.extract import archive_of
 from netcosim.archive.serialize import serialize
 from netcosim.cli import command_names, main
 from netcosim.config.load import config_from, load_config
-from netcosim.export.archive_tables import over_time_columns
 from netcosim.report.about import ABOUT, WARNING, about_rows
 from netcosim.report.figures.run import run_drawings
 from netcosim.report.figures.style import policy_colours
 from netcosim.report.run_page import NO_ARCHIVE, stored_run_page
 from netcosim.runs.cosim import run_cosim
-from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
@@ -125,12 +121,6 @@ def test_the_answer_comes_first_then_its_setup(page: str) -> None:
     assert "dragonfly(" in page
     assert escape(CONFIG) in page
     assert NO_ARCHIVE not in html.unescape(page)
-
-
-def test_a_run_stores_its_policies_the_first_as_the_reference(out: Path) -> None:
-    tables, _, _ = stored(out / "results.db")
-    assert [row["policy"] for row in tables["policies"]] == ["rdn", "simple"]
-    assert tables["policies"][0]["communication_ratio"] == 1.0
 
 
 def test_a_page_made_again_is_the_same_but_for_the_time(out: Path, page: str) -> None:
@@ -299,27 +289,6 @@ def test_commands_that_are_told_exist(page: str) -> None:
     told = re.findall(r"(?:<pre>|\n)netcosim (\w+) ", page)
     assert len(told) >= 7
     assert set(told) <= set(command_names())
-
-
-def test_what_is_drawn_of_a_schedule_is_what_the_queue_says(tmp_path: Path) -> None:
-    """Utilisation against the queue's own; the queue's length against a count."""
-    (tmp_path / "c.toml").write_text(QUEUE_ALONE)
-    result = run_cosim(load_config(tmp_path / "c.toml"))
-    kept = archive_of(result)
-    [_, waiting] = run_drawings(result_tables(result), kept)["time"]
-    submit = kept.jobs.submit_s
-    for name, schedule in result.schedules.items():
-        mine = kept.schedules[name]
-        found = over_time_columns(kept, mine)
-        time_s, nodes = found["time_s"], found["busy_nodes"]
-        theirs_s, theirs = schedule.busy_nodes()
-        at = (time_s[1:] + time_s[:-1]) / 2
-        place = np.searchsorted(theirs_s, at, side="right") - 1
-        np.testing.assert_array_equal(nodes[:-1], np.where(place < 0, 0, theirs[place]))
-        assert nodes[-1] == 0
-        for moment, count in zip(time_s, found["waiting_jobs"], strict=True):
-            assert count == ((submit <= moment) & (mine.start_s > moment)).sum()
-        assert name in waiting.draw().axes[0].get_legend_handles_labels()[1]
 
 
 def test_only_the_pages_own_scripts_run_and_nothing_is_loaded(page: str) -> None:

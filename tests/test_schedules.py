@@ -27,6 +27,8 @@ from queuesim.observables.registry import OBSERVABLES, observed
 from queuesim.result import QueueResult
 from workloads.job import Workload
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 START = datetime(2018, 9, 28, 12, tzinfo=UTC).timestamp()
 DAY = 86400
 FAT_TREE = {"family": "fattree", "radix": 6}

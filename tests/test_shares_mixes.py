@@ -20,6 +20,8 @@ from netsim.errors import NetcosimError
 from workloads.registry import MIXES
 from workloads.shares.mixes import fractions_of, published_shares, shares_of
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 DRIVE = {"seren-links", "frontier-congested"}
 
 
@@ -150,8 +152,3 @@ def test_the_page_has_the_mixes_as_they_are() -> None:
 def test_a_source_that_is_not_there_is_one_line() -> None:
     with pytest.raises(NetcosimError, match="unknown source of published shares 'nobody'"):
         shares_of("nobody")
-
-
-def test_the_table_is_shipped() -> None:
-    text = (Path(__file__).parents[1] / "setup.cfg").read_text(encoding="utf-8")
-    assert "workloads.shares = *.csv" in text

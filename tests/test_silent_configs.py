@@ -20,10 +20,12 @@ from netcosim.config.errors import ConfigError
 from netcosim.config.reference import config_keys
 from netcosim.config.unread import unread_keys
 from netsim.errors import NetcosimError
-from netsim.topologies.gpu_cluster import GpuFabric, gpu_cluster, ignored_values
+from netsim.topologies.gpu_cluster import GpuFabric, gpu_cluster
 from queuesim.decide import Choice, Decider, DecisionPoint
 from queuesim.queue import simulate_queue
 from workloads.job import bare_jobs
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 GPUS = {"family": "gpu-cluster", "nodes": 16, "nodes_per_leaf": 8}
 
@@ -111,11 +113,19 @@ def test_cores_too_and_a_run_prints_it(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_keys_of_switches_that_a_gpu_cluster_does_not_have_are_not_read() -> None:
     """One pod has no cores; GPUs of one rail-only segment no spines, those of two have some."""
-    given = {"nodes": 4, "gpus_per_node": 4, "fabric": "rail-only"}
-    assert ignored_values(given).keys() == {"spines", "oversubscription", "core_oversubscription"}
-    assert ignored_values(given | {"fabric": "rail"}).keys() == {"core_oversubscription"}
-    assert ignored_values(given | {"nodes_per_leaf": 2}).keys() == {"core_oversubscription"}
-    assert not ignored_values(given | {"nodes_per_leaf": 2, "nodes_per_pod": 2})
+    alone = {"family": "gpu-cluster", "nodes": 4, "gpus_per_node": 4, "fabric": "rail-only"}
+    queue = {"run_time_model": "coupled-flow", "policies": ["random"]}
+
+    def unread(**more: Any) -> set[str]:
+        machine = {**alone, "core_oversubscription": 2.0, **more}
+        found = unread_keys([config(machine=machine, queue=queue)])
+        return {one.key.rpartition(".")[2] for one in found}
+
+    assert unread(spines=2) == {"spines", "core_oversubscription"}
+    assert unread(oversubscription=2.0) == {"oversubscription", "core_oversubscription"}
+    assert unread(spines=2, fabric="rail") == {"core_oversubscription"}
+    assert unread(spines=2, nodes_per_leaf=2) == {"core_oversubscription"}
+    assert unread(spines=2, nodes_per_leaf=2, nodes_per_pod=2) == set()
 
 
 def test_spines_beside_oversubscription_are_not_read() -> None:
@@ -303,15 +313,6 @@ def test_a_pin_to_itself_and_a_pin_twice_are_refused() -> None:
 
 
 # Messages
-
-
-def test_a_command_that_is_no_text_is_named() -> None:
-    with pytest.raises(NetcosimError, match=r"command \[1, 2\]; must be a text or a list of texts"):
-        config(queue={"decider": {"command": [1, 2]}, "policies": ["baseline"]})
-    with pytest.raises(
-        NetcosimError, match=r"queue\.decider\.speed: unknown key; valid: command, time_limit"
-    ):
-        config(queue={"decider": {"command": "cat", "speed": 2}, "policies": ["baseline"]})
 
 
 def test_a_number_that_is_too_large_is_named_and_no_other() -> None:

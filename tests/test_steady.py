@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import stdtrit
+from two_jobs import FIRST, SECOND, exchange, sides_of
 
-from alloc.registry import POLICIES, make_policy
-from cosim.measuring.snapshots import Side, Study
+from cosim.measuring.snapshots import Study
 from cosim.measuring.steady import (
     Steadying,
     SteadyRules,
@@ -24,7 +24,7 @@ from cosim.measuring.steady import (
 )
 from cosim.measuring.steady_measure import Steady, _seen
 from cosim.measuring.tasks import SerialExecutor
-from cosim.network.communication import Communication, rounded_s
+from cosim.network.communication import rounded_s
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.loops import LEAST_COUNTED, LoopTimes, means_s
 from netcosim.config.load import config_from
@@ -33,16 +33,11 @@ from netsim.packet.model import PS_PER_S
 from netsim.routing.registry import make_routing
 from netsim.topologies.fattree import fat_tree
 from netsim.topologies.registry import make_topology
-from queuesim.queue import simulate_queue
 from queuesim.statistics import batch_half_width, t_of_snapshots, t_quantile
-from workloads.csv_jobs import read_csv
 
 LINK_BPS = 10**9
 NODE_BYTES = 100_000
-SWAP = Communication(
-    "bisection-pairing", rank_bytes=NODE_BYTES, parameters={"rounds": 1, "warmup_rounds": 0}
-)
-FIRST, SECOND = 101, 102
+SWAP = exchange(NODE_BYTES)
 NEAR = 0.03
 """Packets that take turns, and heads on the wires: so much beside the closed form."""
 
@@ -64,12 +59,6 @@ def study(
     second_nodes: int = 2,
 ) -> Study:
     """A snapshot of two jobs that exchange, the first of two nodes."""
-    lines = ["job,nodes,arrival_s,run_s"]
-    lines += [f"{node + 1},1,0,{free.get(node, 5000.0)}" for node in range(8)]
-    lines += [f"{FIRST},2,20,4000", f"{SECOND},{second_nodes},40,4000"]
-    path = tmp_path / "two.csv"
-    path.write_text("\n".join(lines) + "\n")
-    jobs = read_csv(path)
     machine = (
         fat_tree(4, bandwidth_Bps=LINK_BPS)
         if tree
@@ -84,13 +73,8 @@ def study(
         )
     )
     network = SharedNetwork(make_routing(machine), task_mapping="in-order", seed=seed)
-    sides = {}
-    for name in ("baseline", *policies):
-        policy = make_policy(machine, name, np.random.default_rng(0))
-        rng = np.random.default_rng(0)
-        schedule = simulate_queue(jobs, policy, window=50, rng=rng, keep_placements=True)
-        sides[name] = Side(schedule, network, POLICIES[name].isolates)
-    n = len(jobs)
+    sides = sides_of(tmp_path, network, free, (2, second_nodes), ("baseline", *policies))
+    n = len(sides["baseline"].schedule.workload)
     return Study(sides, "baseline", [SWAP], np.zeros(n, int), np.full(n, fraction), 1)
 
 

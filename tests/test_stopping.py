@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -40,13 +40,19 @@ def sweep_file(folder: Path, points: int) -> None:
     (folder / "c.toml").write_text(text)
 
 
-@pytest.fixture(autouse=True)
+@contextmanager
 def handlers_as_before() -> Iterator[None]:
     """A command that was stopped ignores what comes after; the tests that follow must not."""
     before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def _handlers() -> Iterator[None]:
+    with handlers_as_before():
+        yield
 
 
 def wait_until_it_listens(process_id: int) -> None:
@@ -192,14 +198,9 @@ def test_a_signal_that_a_library_drops_or_renames_still_stops(
             except KeyboardInterrupt:
                 raise ImportError("half imported") from None
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for stopped_by in (dropped, swallowed, printed, renamed):
-        try:
-            with pytest.raises(Stopped):
-                stopped_by()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with handlers_as_before(), pytest.raises(Stopped):
+            stopped_by()
     assert capsys.readouterr().err == ""
 
 
@@ -217,13 +218,8 @@ def test_a_second_signal_does_not_break_an_orderly_end() -> None:
                     time.sleep(0.2)
                 done.append("tidied up")
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        with pytest.raises(Terminated):
-            command()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with pytest.raises(Terminated):
+        command()
     assert done == ["tidied up"]
 
 

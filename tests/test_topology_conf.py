@@ -76,9 +76,7 @@ def test_a_tree_by_hand(tmp_path: Path) -> None:
         ({"link_bandwidth_Bps": 3 * 10**9}, (1, 1, 2, 1)),
     ],
 )
-def test_cables_by_level(
-    tmp_path: Path, params: dict[str, object], wanted: tuple[int, ...]
-) -> None:
+def test_cables_by_level(tmp_path, params, wanted):
     found = cables(machine(tmp_path, TREE, **params))
     ends = [("leaf1", "mid"), ("leaf2", "mid"), ("mid", "top"), ("leaf3", "top")]
     assert tuple(found[end] for end in ends) == wanted
@@ -176,9 +174,7 @@ def test_topology_yaml(tmp_path: Path) -> None:
         ("- {topology: a, block: {block_sizes: 3, blocks: []}}", {}, "block_sizes = 3"),
     ],
 )
-def test_what_a_topology_yaml_cannot_say(
-    tmp_path: Path, text: str, params: dict[str, object], told: str
-) -> None:
+def test_what_a_topology_yaml_cannot_say(tmp_path, text, params, told):
     with pytest.raises(NetcosimError, match=told) as error:
         machine(tmp_path, text, "topology.yaml", **params)
     assert "\n" not in str(error.value)
@@ -301,17 +297,6 @@ def test_as_many_levels_as_are_allowed(tmp_path: Path) -> None:
     assert machine(tmp_path, "\n".join(chain[:32])).n_routers == 32
     with pytest.raises(NetcosimError, match="more than 32 levels of switches"):
         machine(tmp_path, "\n".join(chain))
-
-
-def test_what_scontrol_shows(tmp_path: Path) -> None:
-    """Its lines have levels, and the nodes below the switches below."""
-    text = (
-        "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=t[0-3]\n"
-        "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=t[4-7]\n"
-        "SwitchName=s2 Level=1 LinkSpeed=1 Nodes=t[0-7] Switches=s[0-1]\n"
-    )
-    t = machine(tmp_path, text)
-    assert (t.n_nodes, t.n_routers, t.shape.height.tolist()) == (8, 3, [0, 0, 1])
 
 
 def test_the_tutorials_machine(tmp_path: Path) -> None:

@@ -138,9 +138,7 @@ def test_gradients_are_reduced_beside_computing_and_nothing_else_is(tmp_path: Pa
     assert sizes == {"dp": 4, "ep": 2, "edp": 2, "tp": 2}
 
 
-def test_what_is_beside_computing_needs_the_operation_before_it_if_there_is_one(
-    tmp_path: Path,
-) -> None:
+def test_what_is_beside_computing_needs_the_operation_before_it_if_there_is_one(tmp_path):
     beside, other = ("reduce_scatter", "dp", 4, "backward.grad"), ("all_reduce", "tp", 2, "forward")
     write_aicb(tmp_path / "w.csv", [beside, other, beside])
     assert [one[3] for one in listed(tmp_path / "w.csv")] == [(), (), (1,), (2,)]
@@ -313,18 +311,14 @@ def test_operations_of_a_micro_benchmark(tmp_path: Path) -> None:
         ({}, 3, (1, 1, 3, 1)),
     ],
 )
-def test_degrees_follow_from_the_sizes_of_groups(
-    sizes: dict[str, int], gpus: int, degrees: tuple[int, ...]
-) -> None:
+def test_degrees_follow_from_the_sizes_of_groups(sizes, gpus, degrees):
     layout = Recorded((), sizes).layout(gpus)
     assert (layout.tp, layout.cp, layout.dp, layout.ep) == degrees
 
 
 @pytest.mark.parametrize(("name", "text"), [("w.txt", SIMAI), ("w.csv", AICB)])
 @pytest.mark.parametrize("overlap", OVERLAPS)
-def test_programs_of_files_send_their_bytes(
-    name: str, text: str, overlap: str, tmp_path: Path
-) -> None:
+def test_programs_of_files_send_their_bytes(name, text, overlap, tmp_path):
     (tmp_path / name).write_text(text)
     given = {"file": str(tmp_path / name), "overlap": overlap}
     n_ranks = PATTERNS["training-file"].least_ranks(given)
@@ -461,9 +455,7 @@ def test_a_head_without_spaces_is_read(tmp_path: Path) -> None:
     assert read_recorded(tmp_path / "w").layout(1).tp == 2
 
 
-def test_more_operations_than_are_built_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_operations_than_are_built_are_refused(tmp_path, monkeypatch):
     """The workload has six passes of computing and four collectives."""
     path = tmp_path / "w"
     path.write_text(SIMAI)
@@ -502,9 +494,7 @@ def test_describe_shows_bytes_and_the_time_alone() -> None:
     assert [line.split()[0] for line in lines[4:]] == ["tp", "pp", "dp"]
 
 
-def test_describe_shows_a_file_on_a_machine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_describe_shows_a_file_on_a_machine(tmp_path, capsys):
     """The pipeline of 13 ms and 2 ms of gradients, on nodes of 1 GB/s (see above)."""
     (tmp_path / "w.txt").write_text(PIPELINE)
     own = tmp_path / "own.toml"
@@ -542,8 +532,6 @@ def test_describe_shows_a_file_on_a_machine(
         ("training", 9, ["tp=8"], "needs a multiple of 8"),
     ],
 )
-def test_describe_refuses_what_has_no_summary(
-    name: str, n_ranks: int, settings: list[str], message: str
-) -> None:
+def test_describe_refuses_what_has_no_summary(name, n_ranks, settings, message):
     with pytest.raises(NetcosimError, match=message):
         summary_of(name, n_ranks, "50 GB/s", settings)

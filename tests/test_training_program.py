@@ -58,9 +58,7 @@ def seconds_of(program: Program) -> float:
 @pytest.mark.parametrize("layout", [EVERY, replace(EVERY, zero=1, sequence_parallel=True)])
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("links", [RING, Communicator("hierarchical", 4)])
-def test_ranks_send_the_bytes_of_the_operations_and_finish(
-    layout: Layout, overlap: str, links: Communicator
-) -> None:
+def test_ranks_send_the_bytes_of_the_operations_and_finish(layout, overlap, links):
     made = program(MIXED, layout, overlap, links)
     made.validate()
     total = made.send_bytes.sum()
@@ -145,12 +143,6 @@ def test_merged_rings_send_the_same_bytes_in_about_the_same_time(zero: int) -> N
     assert seconds_of(merged) == pytest.approx(seconds_of(every), rel=0.05)
 
 
-def test_overlap_saves_what_the_bus_bandwidths_say() -> None:
-    layout = Layout(dp=8)
-    one, two = (seconds_of(program(SMALL, layout, overlap)) for overlap in ("none", "all"))
-    assert two < 0.8 * one
-
-
 def test_scaling_keeps_the_share_of_each_part() -> None:
     layout = Layout(dp=8, zero=3)
     full = seconds_of(program(SMALL, layout, "all"))
@@ -197,43 +189,27 @@ def test_groups_share_all_coordinates_but_their_own() -> None:
         (4, {"sequence": -1}, "sequence"),
     ],
 )
-def test_ranks_and_values_that_do_not_fit_are_refused(
-    n_ranks: int, given: dict[str, object], message: str
-) -> None:
+def test_ranks_and_values_that_do_not_fit_are_refused(n_ranks, given, message):
     with pytest.raises(NetcosimError, match=re.escape(message)):
         make_pattern("training", n_ranks, 1, 1, RNG, given)
 
 
 def test_gpt3_by_packets_takes_the_time_of_bus_bandwidths() -> None:
-    """On 128 servers of 8 GPUs, with a thousandth of all bytes and computing: within 3 %."""
+    """On 128 servers of 8 GPUs, with a thousandth of all bytes and computing: within 3 %.
+
+    All gradients are in two reductions a stage, tensor parallelism is time: few messages.
+    """
     given: dict[str, object] = {"model": "gpt3-175b", "tp": 8, "pp": 8, "micro_batches": 64}
     given |= {"zero": 1, "sequence_parallel": True, "scale_up_GBps": 450.0, "blocks": 2}
     made = make_pattern("training", 1024, 1, 1, RNG, given | {"scale": 1e-3})
+    assert made.n_messages < 400_000
     machine = make_topology("gpu-cluster", {"nodes": 128, "nodes_per_leaf": 32})
     traffic = combine([made], [np.arange(1024)])
     packets = PacketConfig(packet_bytes=4096, buffer_bytes=1 << 18)
     result = simulate_packets(make_routing(machine, "min-hop"), traffic, packets, RNG)
-    line = PATTERNS["training"].summary(1024, 50e9, **PATTERNS["training"].arguments(given))[0]
-    seconds = float(re.findall(r"takes ([\d.]+) s", line)[0])
-    assert result.end_ps * 1e-12 / 1e-3 == pytest.approx(seconds, rel=0.03)
-
-
-def test_a_large_iteration_in_few_messages() -> None:
-    """GPT-3 on 1,024 GPUs: all gradients in two reductions a stage, tensor parallelism as time."""
-    given: dict[str, object] = {
-        "model": "gpt3-175b",
-        "tp": 8,
-        "pp": 8,
-        "micro_batches": 16,
-        "zero": 1,
-        "scale_up_GBps": 450.0,
-        "blocks": 2,
-        "scale": 1e-3,
-    }
-    made = make_pattern("training", 1024, 1, 1, RNG, given)
-    assert made.n_messages < 100_000
     lines = PATTERNS["training"].summary(1024, 50e9, **PATTERNS["training"].arguments(given))
-    assert "1,024 GPUs" in lines[0]
+    seconds = float(re.findall(r"takes ([\d.]+) s", lines[0])[0])
+    assert result.end_ps * 1e-12 / 1e-3 == pytest.approx(seconds, rel=0.03)
     dp = next(line for line in lines if line.split()[0] == "dp")
     # 5.4 GB reduced and gathered among 16, and what the first stage has more
     assert float(dp.split()[2]) == pytest.approx(2 * 15 / 16 * 5.44 * 1.05, rel=0.03)

@@ -64,9 +64,7 @@ def computed(model: Model, layout: Layout) -> list[tuple[str, str, int, str]]:
         ),
     ],
 )
-def test_megatrons_operations_are_those_of_aicb(
-    shared_dir: Path, name: str, model: Model, layout: Layout
-) -> None:
+def test_megatrons_operations_are_those_of_aicb(shared_dir, name, model, layout):
     assert computed(model, layout) == recorded(shared_dir, name)
 
 
@@ -114,9 +112,7 @@ def test_tokens_go_to_their_experts_and_back() -> None:
 @pytest.mark.parametrize(
     ("sequence_parallel", "n_bytes"), [(False, 33_554_432), (True, 16_777_216)]
 )
-def test_stages_exchange_entire_activations_unless_sequences_are_split(
-    sequence_parallel: bool, n_bytes: int
-) -> None:
+def test_stages_exchange_entire_activations_unless_sequences_are_split(sequence_parallel, n_bytes):
     """2,048 tokens of 8,192 elements of 2 bytes on each of two GPUs, as AICB counts."""
     layout = Layout(tp=2, pp=2, micro_batches=2, sequence_parallel=sequence_parallel)
     operations = iteration(MODELS["llama-65b"], layout, 0, FLOPS)
@@ -173,9 +169,7 @@ def test_resnet_has_the_published_parameters_and_work() -> None:
 
 @pytest.mark.parametrize("interleave", [1, 2, 3])
 @pytest.mark.parametrize("recompute", [False, True])
-def test_computing_is_six_or_eight_operations_a_parameter_and_token(
-    interleave: int, recompute: bool
-) -> None:
+def test_computing_is_six_or_eight_operations_a_parameter_and_token(interleave, recompute):
     model = MODELS["gpt3-175b"]
     layout = Layout(8, 1, 4, 2, micro_batches=8, interleave=interleave, recompute=recompute)
     seconds = sum(computing_s(iteration(model, layout, s, FLOPS)) for s in range(4)) / 4
@@ -311,9 +305,7 @@ def test_merged_blocks_keep_bytes_and_computing() -> None:
 
 
 @pytest.mark.parametrize(("pp", "m"), [(2, 4), (4, 8), (6, 14), (8, 24)])
-def test_dualpipe_passes_each_micro_batch_once_and_has_the_published_bubble(
-    pp: int, m: int
-) -> None:
+def test_dualpipe_passes_each_micro_batch_once_and_has_the_published_bubble(pp, m):
     """(P/2 - 1)(F&B + B - 3 W), with F = W = 1 and B = 2, and both side by side in F&B = 3.
 
     DeepSeek-V3, table 2. Half of the micro-batches pass the stages in the opposite order.
@@ -338,9 +330,7 @@ EXPERTS = Model(1, 1024, 8, 8, 4096, 1024, 1, experts=4, top_k=2)
 
 
 @pytest.mark.parametrize(("overlap", "interleave"), [("batch", 1), ("batch", 2), ("dualpipe", 1)])
-def test_overlap_of_experts_changes_neither_bytes_nor_computing(
-    overlap: str, interleave: int
-) -> None:
+def test_overlap_of_experts_changes_neither_bytes_nor_computing(overlap, interleave):
     model = replace(MODELS["mixtral-8x7b"], layers=30)  # eight equal chunks of units
     given = Layout(pp=4, dp=4, ep=4, zero=1, interleave=interleave, micro_batches=8)
     totals = []
@@ -487,9 +477,7 @@ def test_layouts_that_do_not_fit_are_refused(layout: Layout, message: str) -> No
         ({"expert_nodes": 2, "gpus_per_node": 3}, r"must be a multiple of gpus_per_node = 3"),
     ],
 )
-def test_layouts_of_experts_that_do_not_fit_are_refused(
-    given: dict[str, int], message: str
-) -> None:
+def test_layouts_of_experts_that_do_not_fit_are_refused(given, message):
     fits = Layout(pp=2, dp=4, ep=4, micro_batches=4, expert_overlap="dualpipe")
     fits.check(MODELS["mixtral-8x7b"])
     with pytest.raises(NetcosimError, match=message):

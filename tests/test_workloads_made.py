@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,9 +46,7 @@ def test_sizes_follow_the_closed_form(mean: int) -> None:
 
 @pytest.mark.shared
 @pytest.mark.parametrize(("mean", "largest"), [(16, 138), (22, 190), (28, 243)])
-def test_the_original_streams_follow_the_same_form(
-    shared_dir: Path, mean: int, largest: int
-) -> None:
+def test_the_original_streams_follow_the_same_form(shared_dir, mean, largest):
     jobs = read_csv(shared_dir / "traces" / f"synth-{mean}.csv.gz")
     assert len(jobs) == 10_000
     assert jobs.n_nodes.max() == largest

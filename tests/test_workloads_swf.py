@@ -88,9 +88,7 @@ def test_unusable_jobs_are_counted_by_their_first_reason(tmp_path: Path) -> None
     }
 
 
-def test_a_job_number_of_an_earlier_line_is_counted_and_the_first_line_stays(
-    tmp_path: Path,
-) -> None:
+def test_a_job_number_of_an_earlier_line_is_counted_and_the_first_line_stays(tmp_path):
     """Job 7 is listed in full and in two parts; its first line has no run time. -1 is no number."""
     path = written(
         tmp_path,
@@ -158,9 +156,7 @@ PACKED = gzip.compress(b"1 2 3 " * 1000, mtime=0)
         ("e.swf", line(f4=-1).encode(), "no job can be used .1 with run time missing or 0"),
     ],
 )
-def test_files_that_cannot_be_used(
-    tmp_path: Path, name: str, content: bytes | None, message: str
-) -> None:
+def test_files_that_cannot_be_used(tmp_path, name, content, message):
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
@@ -237,9 +233,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 @settings(examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(workloads(), st.sampled_from([1, 4]), st.sampled_from(["t.swf", "t.swf.gz"]))
-def test_what_is_written_reads_back(
-    tmp_path: Path, log: Workload, per_node: int, name: str
-) -> None:
+def test_what_is_written_reads_back(tmp_path, log, per_node, name):
     write_swf(log, tmp_path / name, processors_per_node=per_node)
     back = read_swf(tmp_path / name, processors_per_node=per_node)
     for column in ("job_id", "submit_s", "run_time_s", "n_nodes", "requested_s", "user"):
@@ -248,17 +242,6 @@ def test_what_is_written_reads_back(
     assert np.array_equal(back.wait_s, log.wait_s, equal_nan=True)
     assert back.n_nodes.dtype == np.int32
     assert read_swf_header(tmp_path / name).max_nodes == log.n_nodes.max()
-
-
-def test_csv(tmp_path: Path) -> None:
-    path = tmp_path / "jobs.csv"
-    path.write_text("nodes,job,arrival_s,run_s,user\n3,1,5,10.5,2\n4,2,0,7,-1\n")
-    jobs = read_csv(path)
-    assert jobs.job_id.tolist() == [2, 1]
-    assert jobs.n_nodes.tolist() == [4, 3]
-    assert jobs.run_time_s.tolist() == [7, 10.5]
-    assert np.isinf(jobs.requested_s).all()
-    assert jobs.user.tolist() == [-1, 2]
 
 
 def test_csv_without_a_request_or_a_wait(tmp_path: Path) -> None:
@@ -308,24 +291,16 @@ def test_describe_known_logs() -> None:
 
 
 @pytest.mark.shared
-def test_jigsaws_thunder_subset(shared_dir: Path) -> None:
-    """Table 1 of the Jigsaw paper: 105,764 jobs, at most 965 nodes, 1 to 172,362 s."""
-    log = read_known_log("thunder", shared_dir / "traces" / LOGS["thunder"].file_name)
-    assert len(log) == 105_764
-    assert log.n_nodes.max() == 965
-    assert (log.run_time_s.min(), log.run_time_s.max()) == (1, 172_362)
-    assert len(log) + sum(log.dropped.values()) == 121_039
-    assert np.isnan(log.wait_s).all()
-
-
-@pytest.mark.shared
-def test_jigsaws_atlas_subset(shared_dir: Path) -> None:
-    """Table 1 of the Jigsaw paper: 29,700 jobs, at most 1024 nodes, 1 to 342,754 s."""
-    log = read_known_log("atlas", shared_dir / "traces" / LOGS["atlas"].file_name)
-    assert len(log) == 29_700
-    assert log.n_nodes.max() == 1024
-    assert (log.run_time_s.min(), log.run_time_s.max()) == (1, 342_754)
-    assert len(log) + sum(log.dropped.values()) == 43_778
+@pytest.mark.parametrize(
+    ("name", "jobs", "nodes", "longest_s", "lines"),
+    [("thunder", 105_764, 965, 172_362, 121_039), ("atlas", 29_700, 1024, 342_754, 43_778)],
+)
+def test_jigsaws_subsets(shared_dir, name, jobs, nodes, longest_s, lines):
+    """Table 1 of the Jigsaw paper."""
+    log = read_known_log(name, shared_dir / "traces" / LOGS[name].file_name)
+    assert (len(log), log.n_nodes.max()) == (jobs, nodes)
+    assert (log.run_time_s.min(), log.run_time_s.max()) == (1, longest_s)
+    assert len(log) + sum(log.dropped.values()) == lines
 
 
 @pytest.mark.shared

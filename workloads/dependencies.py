@@ -44,13 +44,7 @@ def dependency_text(pairs: list[tuple[str, int]]) -> str:
 
 
 def refuse_cycles(workload: Workload, path: str | Path) -> None:
-    """Raise an error if jobs wait for each other.
-
-    Parameters
-    ----------
-    path : str or Path
-        For the error.
-    """
+    """Raise an error that names the file if jobs wait for each other."""
     cycle = find_cycle(workload)
     if cycle:
         shown = [str(job) for job in cycle] if len(cycle) < 9 else [*map(str, cycle[:8]), "..."]

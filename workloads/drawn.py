@@ -42,12 +42,8 @@ def rotated(workload: Workload, rng: np.random.Generator) -> Workload:
 
     Its blocks then begin anywhere (circular blocks, Politis and Romano 1992), which makes the
     scatter of drawn logs less dependent on where ten blocks happen to be cut. A log that is cut
-    into weeks is rotated by whole days, so all jobs keep their time of day.
-
-    Parameters
-    ----------
-    workload : Workload
-        Sorted by submit time, with at least one job.
+    into weeks is rotated by whole days, so all jobs keep their time of day. It has a job, and is
+    sorted by submit time.
     """
     n = len(workload)
     from_first_s = workload.submit_s - workload.submit_s[0]
@@ -64,15 +60,10 @@ def rotated(workload: Workload, rng: np.random.Generator) -> Workload:
 
 
 def drawn_log(workload: Workload, rng: np.random.Generator) -> Workload:
-    """Return a log of blocks of another one, drawn with replacement.
+    """Return a log of blocks of another one, sorted by submit time, drawn with replacement.
 
     Jobs keep their sizes, run times and times within the block, and get new ids; dependencies are
     dropped. Where all are submitted at once, the blocks are parts of their order.
-
-    Parameters
-    ----------
-    workload : Workload
-        Sorted by submit time.
     """
     n = len(workload)
     if n == 0:

@@ -65,21 +65,13 @@ def gpu_cluster_workload(
     requested_factor: tuple[float, float] | None = None,
     size_unit: str = NODE,
 ) -> Workload:
-    """Generate synthetic jobs like those of a GPU cluster.
+    """Generate synthetic jobs like those of a GPU cluster; their unit is "node" or "gpu".
 
     Sizes are drawn by their published shares of jobs. Run times are drawn by the published ones of
     all jobs, times the demand that the shares of GPU time put on jobs of that size, so that a size
     has its published part of the GPU time, in the mean and but for run times that would be longer
-    than the longest published. Users, bursts and daily cycles are not modelled.
-
-    Parameters
-    ----------
-    cluster : str
-        A name of `GPU_CLUSTERS`.
-    rng, load, machine_nodes, requested_factor
-        As in `workloads.synthetic.laas_workload`; the machine has nodes of this unit.
-    size_unit : str
-        "node" (entire nodes) or "gpu".
+    than the longest published. Users, bursts and daily cycles are not modelled. The other arguments
+    are those of `workloads.synthetic.laas_workload`.
     """
     need_name("GPU cluster", cluster, GPU_CLUSTERS)
     wrong = job_count_error(n_jobs)

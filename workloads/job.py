@@ -61,15 +61,7 @@ def bare_jobs(
     job_id: NDArray[np.integer] | None = None,
     dropped: dict[str, int] | None = None,
 ) -> Workload:
-    """Return the jobs of which nothing else is known: no users, no projects, no waits.
-
-    Parameters
-    ----------
-    name, submit_s, run_time_s, n_nodes, requested_s, dropped
-        See `Workload`.
-    job_id : (n,) int, optional
-        1, 2, ... if left out.
-    """
+    """Return the jobs of which nothing else is known: no users, no projects, no waits."""
     n = len(submit_s)
     return Workload(
         name=name,

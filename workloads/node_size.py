@@ -29,15 +29,7 @@ class NodeSize:
 
 
 def node_size(header: SwfHeader, *, given: int | None = None, known: int | None = None) -> NodeSize:
-    """Return the processors of a node: as given, or of a known log, or from the header, or 1.
-
-    Parameters
-    ----------
-    given : int, optional
-        The user's value.
-    known : int, optional
-        What is known of a log of that name.
-    """
+    """Return the processors of a node: as given, or of a known log, or from the header, or 1."""
     stated, why = header_processors(header)
     for what, value in (("processors_per_node", given), ("known_processors_per_node", known)):
         if value is not None:
@@ -74,18 +66,7 @@ def header_processors(header: SwfHeader) -> tuple[int | None, str]:
 
 
 def size_doubts(size: NodeSize, header: SwfHeader, procs: NDArray[np.float64]) -> tuple[str, ...]:
-    """Return signs in the jobs' sizes that the number of processors of a node is wrong.
-
-    Parameters
-    ----------
-    procs : (n,) float64
-        Sizes of the jobs as the log counts them.
-
-    Returns
-    -------
-    tuple of str
-        Lines for the user; empty without such signs.
-    """
+    """Return lines on what in the jobs' sizes speaks against the number of processors of a node."""
     if header.max_nodes is None or not len(procs):
         return ()
     most = int(procs.max())

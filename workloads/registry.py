@@ -77,13 +77,7 @@ def describe(name: str) -> str:
 def read_known_log(
     name: str, path: str | Path, *, processors_per_node: int | None = None
 ) -> Workload:
-    """Read a file as the known log of that name.
-
-    Parameters
-    ----------
-    processors_per_node : int, optional
-        Instead of the entry's.
-    """
+    """Read a file as the known log of that name, or with these processors of a node."""
     from workloads.swf import read_swf
 
     log = known_log(name)

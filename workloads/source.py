@@ -137,12 +137,8 @@ class JobSource(Reading):
     def jobs(self, machine_nodes: int, rng: np.random.Generator) -> Workload:
         """Return the jobs: read or made, then cut, scaled and filtered.
 
-        Parameters
-        ----------
-        machine_nodes : int
-            Larger jobs are an error or dropped and counted, depending on ``larger_jobs``.
-        rng : numpy.random.Generator
-            For the generator of synthetic jobs.
+        Larger jobs than the machine are an error or dropped and counted, depending on
+        ``larger_jobs``.
         """
         jobs = self._all(machine_nodes, rng)
         window = self._window_s(jobs)

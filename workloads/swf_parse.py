@@ -122,14 +122,8 @@ def parse_rows_slowly(
 ) -> NDArray[np.float64]:
     """Parse line by line to (n, 18) float64: the definition, and what locates a mistake.
 
-    Parameters
-    ----------
-    path : str or Path
-        For errors.
-    first : int
-        Number of the first line.
-    dropped : dict of str to int, optional
-        Counts broken lines, which are an error without it.
+    ``first`` is the number of the first line. ``dropped`` counts broken lines, which are an error
+    without it.
     """
     rows: list[list[float]] = []
     for line_number, line in enumerate(lines, start=first):

@@ -109,13 +109,7 @@ def drop_shorter(workload: Workload, min_run_time_s: float) -> Workload:
 
 
 def refuse_empty(workload: Workload, before: Workload) -> Workload:
-    """Return the workload itself; refuse one without jobs.
-
-    Parameters
-    ----------
-    before : Workload
-        Before the last jobs were left out.
-    """
+    """Return the workload itself; refuse one without jobs, which it had ``before`` a cut."""
     if len(workload) or not len(before):
         return workload
     reasons = [k for k, n in workload.dropped.items() if n != before.dropped.get(k, 0)]

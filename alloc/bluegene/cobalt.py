@@ -75,10 +75,7 @@ def tables_of(machine: BlueGene) -> Tables:
 class Cobalt(Policy):
     """Least-blocking placement on a partition menu; see the module's text.
 
-    Parameters
-    ----------
-    machine : BlueGene, optional
-        By default what `alloc.bluegene.loops.machine_for` makes of the topology.
+    Without a machine its menu is that of `alloc.bluegene.loops.machine_for`.
     """
 
     name = "cobalt"

@@ -79,15 +79,7 @@ def read_machine(
     dims: tuple[int, ...] | None = None,
     midplane_nodes: int = MIDPLANE_NODES,
 ) -> BlueGene:
-    """Read a machine.
-
-    Parameters
-    ----------
-    midplane_names : tuple of str, optional
-        By number; by default all that the menu names, sorted.
-    dims : tuple of int, optional
-        By default one line of midplanes.
-    """
+    """Read a machine: by default of one line of midplanes, all that the menu names, sorted."""
     rows = _rows(Path(menu))
     wiring = {} if wires is None else _wires(Path(wires))
     if midplane_names is None:

@@ -29,11 +29,6 @@ def partition_bisection(midplanes: Sequence[int]) -> int:
     """Return the internal bisection, in links, of a Blue Gene partition: 2 N / L.
 
     A partition is a torus in every dimension, whatever part of the machine it covers.
-
-    Parameters
-    ----------
-    midplanes : sequence of int
-        Its lengths in midplanes.
     """
     return torus_bisection(partition_dims(midplanes))
 

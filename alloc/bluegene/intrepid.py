@@ -78,15 +78,10 @@ def _row_cables(rows: frozenset[int]) -> list[tuple[int, int]]:
 
 
 def partition_wires(midplanes: set[str], *, mesh: bool = False) -> frozenset[str]:
-    """Return all wires of a partition: the ports of its midplanes and the cables.
+    """Return all wires of a partition: the ports of its midplanes (by name) and the cables.
 
-    Parameters
-    ----------
-    midplanes : set of str
-        Names.
-    mesh : bool
-        A mesh where the partition does not fill its loop. It uses ports only along its
-        dimensions that are longer than 1.
+    ``mesh``: a mesh where the partition does not fill its loop; it uses ports only along its
+    dimensions that are longer than 1.
     """
     rows = frozenset(int(name[1]) for name in midplanes)
     wires: dict[str, set[str]] = {"X": set(), "Y": set(), "Z": set()}
@@ -140,11 +135,8 @@ def _name(kind: str, rows: tuple[int, ...], first: int, last: int, nodes: int) -
 def intrepid(*, later_entries: bool = False) -> BlueGene:
     """Build Intrepid with its menu.
 
-    Parameters
-    ----------
-    later_entries : bool
-        Also the entries named MESH and SPLIT, which are in a menu of 2013 and may be
-        later than the log of 2009.
+    ``later_entries``: also those named MESH and SPLIT, which are in a menu of 2013 and may be later
+    than the log of 2009.
     """
     names = midplane_numbers()
     place = {name: i for i, name in enumerate(names)}

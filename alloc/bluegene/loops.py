@@ -53,14 +53,9 @@ def loop_machine(
 ) -> BlueGene:
     """Return a machine of loops, of so many midplanes in each dimension.
 
-    Parameters
-    ----------
-    geometries : sequence of tuple of int, optional
-        Longest dimension first. Each is placed in those orientations that take the fewest
-        cables. By default every cuboid in every orientation. Boxes do not wrap around.
-    wrap : sequence of bool, optional
-        Dimensions that are rings; by default all. In others partitions take only the cables
-        between their midplanes.
+    Each of the ``geometries`` (longest dimension first) is placed in those orientations that take
+    the fewest cables; by default every cuboid in every orientation. Boxes do not wrap around. In
+    dimensions without ``wrap`` partitions take only the cables between their midplanes.
     """
     dims = tuple(dims)
     rings = (True,) * len(dims) if wrap is None else tuple(wrap)

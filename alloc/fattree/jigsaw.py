@@ -31,8 +31,8 @@ class Jigsaw(LinkPolicy):
     has_kernel_state = True
     _count_gaps: ClassVar[bool] = False
 
-    def _steps(self) -> tuple[int, int]:
-        return MAX_STEPS, 0
+    def _steps(self) -> tuple[int, None]:
+        return MAX_STEPS, None
 
     def _place(self, n_nodes: int) -> tuple[int, int]:
         a_pod = self.topology.shape.nodes_per_pod

@@ -29,6 +29,11 @@ CUT = -1
 
 N_SIZES, N_HEADER = 5, 9
 """Words of a tree before its first links, and before its masks."""
+MANY = 1 << 62
+N_MASKED = 64
+"""Pods of which a word is a mask."""
+MAX_COMMON_STEPS = 1000
+"""Spines that the search for common ones may add."""
 
 
 class Tree(NamedTuple):
@@ -49,6 +54,37 @@ class Tree(NamedTuple):
     free: Ints
 
 
+class Bounds(NamedTuple):
+    """Bounds on equal leaves in a tree.
+
+    Leaves of A nodes that are used together have A positions in common, and pods that are have L
+    spines in common at each of them.
+
+    Attributes
+    ----------
+    most : (m1 + 1,) int64
+        The largest L for which a pod has, at each of some A positions, L leaves with A free nodes
+        and the up-link.
+    pods, equal : (m1 + 1, m2 + 2) int64
+        For A and L no more pods can be equal; so many may be. `may_be_equal` narrows it down.
+    able, has : (m1 + 1, w2, m2 + 2), (w2, w3) int64
+        Masks of pods: by A, position and L, those that have L such leaves and L spines; by position
+        and spine.
+    path : (2, m2 + 2) int64
+        Of a search.
+    read : (1,) int64
+        1 if they are those of the tree.
+    """
+
+    most: Ints
+    pods: Ints
+    equal: Ints
+    able: Ints
+    has: Ints
+    path: Ints
+    read: Ints
+
+
 class Known(NamedTuple):
     """What a search need not find out again.
 
@@ -61,17 +97,13 @@ class Known(NamedTuple):
         No pod that has changed has more free nodes.
     whole_leaves : int
         There are no more whole leaves.
-    leaves, pods
-        What `leaves_in_pods` writes of the tree; ``read``, (1,), is 1 if it has.
     """
 
     changed: Ints
     since: int
     most: int
     whole_leaves: int
-    leaves: Ints
-    pods: Ints
-    read: Ints
+    bounds: Bounds
 
 
 class Shape(NamedTuple):
@@ -240,37 +272,101 @@ def set_bits(placed: Numbers, links: Numbers, on: bool, all_change: bool, words:
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
-def leaves_in_pods(tree: Tree, most: Ints, pods: Ints) -> None:
-    """Write bounds on equal leaves: how many a pod has, and how many pods have so many.
+def no_bounds(m1: int, m2: int, w2: int, w3: int) -> Bounds:
+    """Return room for the bounds of a tree."""
+    return Bounds(
+        np.zeros(m1 + 1, dtype=np.int64),
+        np.zeros((m1 + 1, m2 + 2), dtype=np.int64),
+        np.zeros((m1 + 1, m2 + 2), dtype=np.int64),
+        np.zeros((m1 + 1, w2, m2 + 2), dtype=np.int64),
+        np.zeros((w2, w3), dtype=np.int64),
+        np.zeros((2, m2 + 2), dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
 
-    Leaves of A nodes that are used together have A positions in common. ``most[A]`` is the largest
-    L for which a pod has, at each of some A positions, L leaves with A free nodes and the up-link.
-    ``pods[A, L]`` is the number of pods that have L of them, and L spines, at each of A positions.
-    """
-    m2, m3, w2 = tree.m2, tree.m3, tree.w2
+
+@njit(**INNER_ALLOCATING_KERNEL)
+def nothing_known(tree: Tree, bounds: Bounds) -> Known:
+    """Return what is known of a tree before the first search."""
+    many = np.int64(MANY)
+    return Known(np.zeros(tree.m3, dtype=np.int64), np.int64(-1), many, many, bounds)
+
+
+@njit(**INNER_ALLOCATING_KERNEL)
+def read_bounds(tree: Tree, bounds: Bounds) -> None:
+    """Find the bounds of a tree."""
+    m2, w2, able, has = tree.m2, tree.w2, bounds.able, bounds.has
     on_leaf = tree.free.max()
-    most[:] = 0
-    pods[:] = 0
-    at = np.zeros((on_leaf + 1, w2, m2 + 2), dtype=np.int64)
+    for known in (bounds.pods, bounds.equal, has):
+        known[:] = 0
+    bounds.most[:] = 0
+    able[:] = 0
     leaves = np.empty((on_leaf + 2, w2), dtype=np.int64)
     largest = np.empty(w2, dtype=np.int64)
-    for pod in range(m3):
+    for pod in range(tree.m3):
+        bit = np.int64(1) << pod if pod < N_MASKED else np.int64(0)
         leaves[:] = 0
         for leaf in range(pod * m2, (pod + 1) * m2):
             for i in range(w2):
                 leaves[tree.free[leaf], i] += (tree.up[leaf] >> i) & 1
+        for i in range(w2):
+            for spine in range(tree.w3):
+                if (tree.spine[pod * w2 + i] >> spine) & 1:
+                    has[i, spine] |= bit
         for A in range(on_leaf, 0, -1):
             for i in range(w2):
                 leaves[A, i] += leaves[A + 1, i]
-                at[A, i, min(leaves[A, i], popcount(tree.spine[pod * w2 + i]))] += 1
+                able[A, i, min(leaves[A, i], popcount(tree.spine[pod * w2 + i]))] |= bit
                 insert(largest, i, leaves[A, i])
-            most[A] = max(most[A], largest[A - 1])
+            bounds.most[A] = max(bounds.most[A], largest[A - 1])
     for A in range(1, on_leaf + 1):
         for L in range(m2, 0, -1):
             for i in range(w2):
-                at[A, i, L] += at[A, i, L + 1]
-                insert(largest, i, at[A, i, L])
-            pods[A, L] = largest[A - 1]
+                able[A, i, L] |= able[A, i, L + 1]
+                insert(largest, i, popcount(able[A, i, L]))
+            bounds.pods[A, L] = largest[A - 1] + max(0, tree.m3 - N_MASKED)
+    bounds.read[0] = 1
+
+
+@njit(**INNER_KERNEL)
+def may_be_equal(T: int, A: int, L: int, bounds: Bounds, tree: Tree) -> bool:
+    """Return False if no T pods have L leaves of A nodes and L spines in common at A positions."""
+    if bounds.pods[A, L] < T or bounds.equal[A, L] >= T:
+        return bounds.equal[A, L] >= T
+    n_masked = T - max(0, tree.m3 - N_MASKED)  # pods without a bit may be equal to any other
+    missing = A
+    for i in range(tree.w2):
+        if tree.w2 - i < missing:
+            break
+        missing -= have_in_common(n_masked, bounds.able[A, i, L], bounds.has[i], L, bounds.path)
+        if missing == 0:
+            bounds.equal[A, L] = T
+            return True
+    bounds.pods[A, L] = T - 1
+    return False
+
+
+@njit(**INNER_KERNEL)
+def have_in_common(n: int, able: Word, has: Ints, L: int, path: Ints) -> bool:
+    """Return whether n pods of a mask have L spines in common; True, too, if that takes long."""
+    depth = spine = 0
+    path[0, 0] = able
+    for _ in range(MAX_COMMON_STEPS if popcount(able) >= n else 0):
+        if spine > len(has) - (L - depth):
+            if depth == 0:
+                return False
+            depth -= 1
+            spine = path[1, depth] + 1
+            continue
+        mask = path[0, depth] & has[spine]
+        if popcount(mask) >= n:
+            if depth == L - 1:
+                return True
+            path[1, depth] = spine
+            depth += 1
+            path[0, depth] = mask
+        spine += 1
+    return popcount(able) >= n
 
 
 @njit(**INNER_KERNEL)
@@ -292,15 +388,26 @@ def split(N: int, n_L: int, L: int) -> Shape:
 
 
 @njit(**INNER_KERNEL)
-def has_room(shape: Shape, most: Ints, pods: Ints, m3: int) -> bool:
-    """Return False if no placement has this shape, by the bounds of `leaves_in_pods`.
+def has_room(shape: Shape, bounds: Bounds, tree: Tree) -> bool:
+    """Return False if no placement has this shape, by counts of leaves and spines.
 
-    Invariant: at some nr positions all T + 1 pods have Lr + 1 leaves and spines for the remainder.
+    Some pod has its L leaves. Invariant: at some nr positions all T + 1 pods have Lr + 1 leaves and spines for the remainder.
     """
     n_L, L, T, Lr, nr = shape
-    if T + (Lr > 0 or nr > 0) > m3 or most[n_L] < L or (T > 1 and pods[n_L, L] < T):
+    if T + (Lr > 0 or nr > 0) > tree.m3 or (T > 1 and bounds.pods[n_L, L] < T):
         return False
-    return (Lr == 0 or pods[n_L, Lr] > T) and (nr == 0 or pods[nr, Lr + 1] > T)
+    return (Lr == 0 or bounds.pods[n_L, Lr] > T) and (nr == 0 or bounds.pods[nr, Lr + 1] > T)
+
+
+@njit(**INNER_KERNEL)
+def has_common_spines(shape: Shape, bounds: Bounds, tree: Tree) -> bool:
+    """Return False if no placement has this shape, by the spines that pods have in common."""
+    n_L, L, T, Lr, nr = shape
+    if T > 1 and not may_be_equal(T, n_L, L, bounds, tree):
+        return False
+    if Lr > 0 and not may_be_equal(T + 1, n_L, Lr, bounds, tree):
+        return False
+    return nr == 0 or may_be_equal(T + 1, nr, Lr + 1, bounds, tree)
 
 
 @njit(**INNER_KERNEL)
@@ -316,11 +423,11 @@ def fits_in_pod(N: int, on_leaf: int, m2: int, most: Ints) -> bool:
 
 
 @njit(**INNER_KERNEL)
-def fits_over_pods(N: int, least: int, tree: Tree, most: Ints, pods: Ints) -> bool:
+def fits_over_pods(N: int, least: int, tree: Tree, bounds: Bounds) -> bool:
     """Return False if there is room for no shape of ``least`` nodes a leaf or more."""
     for n_L in range(tree.m1, least - 1, -1):
-        for L in range(1, min(tree.m2, N // n_L) + 1):
-            if has_room(split(N, n_L, L), most, pods, tree.m3):
+        for L in range(1, min(N // n_L, bounds.most[n_L]) + 1):
+            if has_room(split(N, n_L, L), bounds, tree):
                 return True
     return False
 
@@ -335,9 +442,8 @@ def mark_possible(
     ``round_up``: no other leaf. One in a pod has R leaves of A nodes and one of B < A.
     """
     tree = tree_of(words, True)
-    most = np.empty(tree.m1 + 1, dtype=np.int64)
-    pods = np.empty((tree.m1 + 1, tree.m2 + 2), dtype=np.int64)
-    leaves_in_pods(tree, most, pods)
+    bounds = no_bounds(tree.m1, tree.m2, tree.w2, tree.w3)
+    read_bounds(tree, bounds)
     in_pod = on_leaf = n_free = before = 0
     for leaf in range(len(tree.free)):
         if leaf % tree.m2 == 0:
@@ -347,12 +453,12 @@ def mark_possible(
         in_pod = max(in_pod, n_free - before)
     for k in range(len(sizes)):
         N = sizes[k]
-        out[k] = on_leaf >= N or (in_pod >= N and fits_in_pod(N, on_leaf, tree.m2, most))
+        out[k] = on_leaf >= N or (in_pod >= N and fits_in_pod(N, on_leaf, tree.m2, bounds.most))
         if round_up:
             N = (N + tree.m1 - 1) // tree.m1 * tree.m1
         if n_free >= N and not out[k]:
             least = tree.m1 if whole_leaves else 1
-            out[k] = fits_over_pods(N, least, tree, most, pods)
+            out[k] = fits_over_pods(N, least, tree, bounds)
 
 
 @njit(**INNER_ALLOCATING_KERNEL)

@@ -22,11 +22,14 @@ from alloc.fattree.kernels_bits import (
     Shape,
     Tree,
     Word,
+    has_common_spines,
     has_room,
-    leaves_in_pods,
     lowest,
+    no_bounds,
+    nothing_known,
     plan_of,
     popcount,
+    read_bounds,
     split,
     tree_of,
     write_plan,
@@ -252,7 +255,7 @@ def search_shape(shape: Shape, tree: Tree, able: Ints, budget: int, plan: Plan) 
 
 @njit(**INNER_ALLOCATING_KERNEL)
 def search_least(
-    N: int, budget: int, shape_budget: int, tree: Tree, known: Known | None, plan: Plan
+    N: int, budget: int, shape_budget: int, tree: Tree, known: Known, plan: Plan
 ) -> tuple[int, int, int]:
     """Return the first placement: Jigsaw's, then fewer nodes a leaf: (leaves, 0 if there is none,
     CUT if a bound was hit; L2s; steps left of ``budget``)."""
@@ -263,24 +266,18 @@ def search_least(
         return a, b, left
     cut = a == CUT
     able = np.empty(m3, dtype=np.int64)
-    if known is None:
-        most = np.empty(m1 + 1, dtype=np.int64)
-        pods = np.empty((m1 + 1, m2 + 2), dtype=np.int64)
-        leaves_in_pods(tree, most, pods)
-    else:
-        most, pods = known.leaves, known.pods
-        if known.read[0] == 0:
-            leaves_in_pods(tree, most, pods)
-            known.read[0] = 1
+    bounds = known.bounds
+    if bounds.read[0] == 0:
+        read_bounds(tree, bounds)
     for n_L in range(m1 - 1, 0, -1):
         counted = False
-        for L in range(min(m2, N // n_L), 0, -1):
+        for L in range(min(N // n_L, bounds.most[n_L]), 0, -1):
             shape = split(N, n_L, L)
             if shape.T + (shape.Lr + shape.nr > 0) > m3:
                 break
             if shape.T == 1 and shape.Lr + shape.nr == 0:
                 continue  # one pod: two-level, seen already
-            if not has_room(shape, most, pods, m3):
+            if not (has_room(shape, bounds, tree) and has_common_spines(shape, bounds, tree)):
                 continue
             if not counted:
                 able_leaves(n_L, m2, tree.free, tree.up, able)
@@ -309,7 +306,8 @@ def place_least(
 ) -> tuple[int, int]:
     """Place as `alloc.fattree.kernels_search.place` does."""
     plan, tree = plan_of(plan_rows), tree_of(words, True)
-    n_leaves, n_l2, _ = search_least(N, budget, shape_budget, tree, None, plan)
+    known = nothing_known(tree, no_bounds(tree.m1, tree.m2, tree.w2, tree.w3))
+    n_leaves, n_l2, _ = search_least(N, budget, shape_budget, tree, known, plan)
     if n_leaves <= 0:
         return n_leaves, 0
     return write_plan(plan, n_leaves, n_l2, tree, out_nodes, out_links)

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 
 import alloc.fattree.kernels_ta as ta
 from alloc.fattree.kernels_bits import (
+    MANY,
     N_HEADER,
+    Bounds,
     Ints,
     Known,
     Numbers,
     Word,
     lowest,
+    no_bounds,
     open_cables,
     open_mask,
     plan_of,
@@ -45,7 +48,6 @@ READ, FREE, WHOLE = 0, 1, 2
 """Rows of a view's pods."""
 MAX_NEEDS = 16
 """Needs whose trees are kept."""
-MANY = 1 << 62
 
 
 class Links(NamedTuple):
@@ -59,15 +61,14 @@ class Links(NamedTuple):
     ----------
     free, held, later, later_counts : (words,) int64, the last (n_leaves,)
         What is free; what the head of the queue holds; what would be free at a later time.
-    leaves, equal, read : (views + 1, ...) int64
-        Of LC: bounds on equal leaves, see `alloc.fattree.kernels_bits.Known`; the last row is of
-        the later time.
+    bounds : of views + 1 trees, in rows
+        Of LC; the last is that of the later time.
     touched, changed : (2, m3) int64
         The last state in which a pod changed, in which that may have helped a job; without and with
         what is held.
-    tried, spent : (2, alike) int64
-        The last state in which nothing was found for jobs that are placed alike, -1 if not known;
-        steps of that search, or more.
+    tried, spent : (2, kinds) int64
+        The last state in which nothing was found for a kind of job, -1 if not known; steps of that
+        search, or more.
     """
 
     free: Ints
@@ -78,9 +79,7 @@ class Links(NamedTuple):
     counts: Ints
     pods: Ints
     view_need: Ints
-    leaves: Ints
-    equal: Ints
-    read: Ints
+    bounds: Bounds
     touched: Ints
     changed: Ints
     tried: Ints
@@ -89,7 +88,8 @@ class Links(NamedTuple):
     round_up: bool
     """Whether a job over pods gets whole leaves (LaaS), whose search may find more with less."""
     steps: int
-    steps_a_shape: int
+    steps_a_shape: int | None
+    """Bounds of a search: steps in all, and of LC for a shape."""
 
 
 class Shares(NamedTuple):
@@ -132,12 +132,13 @@ class Places(NamedTuple):
 
 
 def links_of(
-    words: Ints, n_needs: int, n_alike: int, round_up: bool, steps: int, steps_a_shape: int
+    words: Ints, n_needs: int, n_kinds: int, round_up: bool, steps: int, steps_a_shape: int | None
 ) -> Links:
-    """Return the state of a policy that has these words; ``n_alike``: at most so many."""
+    """Return the state of a policy that has these words, for at most so many needs and kinds."""
     _, m2, m3 = words[:3]
     views = 2 * min(n_needs, MAX_NEEDS)
     pods = np.full((views, 3, m3), -1, dtype=np.int64)
+    of_one = no_bounds.py_func(*words[[0, 1, 3, 4]])
     return Links(
         free=words.copy(),
         held=np.zeros_like(words),
@@ -147,13 +148,11 @@ def links_of(
         counts=np.zeros((views, m2 * m3), dtype=np.int64),
         pods=pods,
         view_need=np.full(views, -1, dtype=np.int64),
-        leaves=np.zeros((views + 1, words[0] + 1), dtype=np.int64),
-        equal=np.zeros((views + 1, words[0] + 1, m2 + 2), dtype=np.int64),
-        read=np.zeros((views + 1, 1), dtype=np.int64),
+        bounds=Bounds(*(np.tile(a, (views + 1,) + a.ndim * (1,)) for a in of_one)),
         touched=np.zeros((2, m3), dtype=np.int64),
         changed=np.zeros((2, m3), dtype=np.int64),
-        tried=np.full((2, n_alike), -1, dtype=np.int64),
-        spent=np.zeros((2, n_alike), dtype=np.int64),
+        tried=np.full((2, n_kinds), -1, dtype=np.int64),
+        spent=np.zeros((2, n_kinds), dtype=np.int64),
         plan=np.zeros((5, max(m2 * m3, words[3] * m3)), dtype=np.int64),
         round_up=round_up,
         steps=steps,
@@ -289,8 +288,15 @@ def read_view(links: Links, shares: Shares | None, view: int, off_hold: bool, ne
     for pod in range(links.free[2]):
         if anew or pods[READ, pod] < links.touched[int(off_hold), pod]:
             pods[READ, pod] = links.touched[int(off_hold), pod]
-            links.read[view, 0] = 0
+            links.bounds.read[view] = 0
             read_pod(links, shares, view, off_hold, need, pod)
+
+
+@njit(**INNER_KERNEL)
+def bounds_of(links: Links, k: int) -> Bounds:
+    """Return the bounds of view k, -1: of the later time."""
+    most, pods, equal, able, has, path, read = links.bounds
+    return Bounds(most[k], pods[k], equal[k], able[k], has[k], path[k], read[k])
 
 
 @njit(**INNER_KERNEL)
@@ -348,7 +354,7 @@ def find_links(
     shares: Shares | None,
     view: int,
     off_hold: int,
-    alike: int,
+    kind: int,
     n_nodes: int,
     state: int,
 ) -> tuple[int, int]:
@@ -357,37 +363,23 @@ def find_links(
     Pods in which a search failed are searched again only if they have changed. Invariant: a search
     within the bound on its steps fails in a pod, whatever the others are like.
     """
-    since = links.tried[off_hold, alike]
+    since = links.tried[off_hold, kind]
     most, n_whole, n_free = what_changed(links, view, off_hold, since)
     if most < 0 or n_free < n_nodes:
         return 0, 0
-    leaves, equal, read = links.leaves[view], links.equal[view], links.read[view]
-    known = Known(links.changed[off_hold], since, most, n_whole, leaves, equal, read)
-    steps = links.steps - (links.spent[off_hold, alike] if since >= 0 else 0)
-    a, b, left = search_view(links, shares, view, n_nodes, known, steps)
+    changed, bounds = links.changed[off_hold], bounds_of(links, view)
+    words, counts, plan = links.open[view], links.counts[view], links.plan
+    a_shape, up = links.steps_a_shape, links.round_up
+    steps = links.steps - (links.spent[off_hold, kind] if since >= 0 else 0)
+    known = Known(changed, since, most, n_whole, bounds)
+    a, b, left = search_in(n_nodes, steps, a_shape, up, words, counts, known, plan)
     if left <= 0:
-        known = Known(links.changed[off_hold], -1, n_free, n_whole, leaves, equal, read)
-        steps = links.steps
-        a, b, left = search_view(links, shares, view, n_nodes, known, steps)
+        known = Known(changed, np.int64(-1), n_free, n_whole, bounds)
+        a, b, left = search_in(n_nodes, links.steps, a_shape, up, words, counts, known, plan)
     if a == 0:
-        links.tried[off_hold, alike] = state
-        links.spent[off_hold, alike] = links.steps - left
+        links.tried[off_hold, kind] = state
+        links.spent[off_hold, kind] = links.steps - left
     return a, b
-
-
-@njit(**INNER_KERNEL)
-def search_view(
-    links: Links, shares: Shares | None, view: int, n_nodes: int, known: Known, steps: int
-) -> tuple[int, int, int]:
-    """Search as the policy does; also the steps left, 0 if a bound ended it."""
-    words, counts = links.open[view], links.counts[view]
-    a = b = left = 0
-    if shares is not None:
-        a_shape = links.steps_a_shape
-        a, b, left = place_least_in(n_nodes, steps, a_shape, words, counts, known, links.plan)
-    else:
-        a, b, left = place_in(n_nodes, steps, links.round_up, words, counts, known, links.plan)
-    return a, b, left
 
 
 @njit(**INNER_KERNEL)
@@ -397,37 +389,35 @@ def search_later(links: Links, shares: Shares | None, n_nodes: int, need: int) -
         open_cables(shares.capacity, shares.later, shares.nothing, need, links.later)
     for leaf in range(len(links.later_counts)):
         links.later_counts[leaf] = popcount(links.later[N_HEADER + leaf])
-    links.read[-1] = 0
-    leaves, equal, read = links.leaves[-1], links.equal[-1], links.read[-1]
-    known = Known(links.changed[0], -2, MANY, MANY, leaves, equal, read)
-    words, counts = links.later, links.later_counts
-    a = b = 0
-    if shares is not None:
-        steps, a_shape = links.steps, links.steps_a_shape
-        a, b, _ = place_least_in(n_nodes, steps, a_shape, words, counts, known, links.plan)
-    else:
-        up = links.round_up
-        a, b, _ = place_in(n_nodes, links.steps, up, words, counts, known, links.plan)
+    links.bounds.read[-1] = 0
+    words, counts, many = links.later, links.later_counts, np.int64(MANY)
+    known = Known(links.changed[0], np.int64(-2), many, many, bounds_of(links, -1))
+    a_shape, up = links.steps_a_shape, links.round_up
+    a, b, _ = search_in(n_nodes, links.steps, a_shape, up, words, counts, known, links.plan)
     return a, b
 
 
 @njit(**INNER_ALLOCATING_KERNEL)
-def place_in(
-    n_nodes: int, steps: int, round_up: bool, words: Ints, free: Ints, known: Known, rows: Ints
+def search_in(
+    n_nodes: int,
+    steps: int,
+    steps_a_shape: int | None,
+    round_up: bool,
+    words: Ints,
+    free: Ints,
+    known: Known,
+    rows: Ints,
 ) -> tuple[int, int, int]:
-    """Search as LaaS (``round_up``) or Jigsaw does."""
-    tree = tree_in(words, free)
-    a_pod, no = tree.m1 * tree.m2, np.bool_(False)
-    two_level = n_nodes < a_pod if round_up else n_nodes <= a_pod
-    return search(n_nodes, two_level, round_up, no, steps, tree, known, plan_of(rows))
-
-
-@njit(**INNER_ALLOCATING_KERNEL)
-def place_least_in(
-    n_nodes: int, steps: int, a_shape: int, words: Ints, free: Ints, known: Known, rows: Ints
-) -> tuple[int, int, int]:
-    """Search as LC does."""
-    return search_least(n_nodes, steps, a_shape, tree_in(words, free), known, plan_of(rows))
+    """Search as the policy does; also the steps left, 0 if a bound ended it."""
+    tree, plan = tree_in(words, free), plan_of(rows)
+    a = b = left = 0
+    if steps_a_shape is not None:
+        a, b, left = search_least(n_nodes, steps, steps_a_shape, tree, known, plan)
+    else:
+        a_pod, no = tree.m1 * tree.m2, np.bool_(False)
+        two_level = n_nodes < a_pod if round_up else n_nodes <= a_pod
+        a, b, left = search(n_nodes, two_level, round_up, no, steps, tree, known, plan)
+    return a, b, left
 
 
 @njit(**INNER_ALLOCATING_KERNEL)

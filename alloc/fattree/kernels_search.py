@@ -10,6 +10,8 @@ from alloc.fattree.kernels_bits import (
     Numbers,
     Plan,
     Tree,
+    no_bounds,
+    nothing_known,
     plan_of,
     tree_of,
     write_plan,
@@ -27,7 +29,7 @@ def search(
     count_gaps: bool,
     budget: int,
     tree: Tree,
-    known: Known | None,
+    known: Known,
     plan: Plan,
 ) -> tuple[int, int, int]:
     """Return the first placement: (leaves planned, 0 if there is none, CUT if the bound ended it;
@@ -41,7 +43,7 @@ def search(
             return n_leaves, 0, budget
     if like_laas:
         N = (N + tree.m1 - 1) // tree.m1 * tree.m1
-    if known is not None and (tree.m1 > N or known.whole_leaves < N // tree.m1):
+    if tree.m1 > N or known.whole_leaves < N // tree.m1:
         return 0, 0, budget
     return search_three_level(N, tree, like_laas, count_gaps, budget, plan)
 
@@ -61,7 +63,8 @@ def place(
     """Write the first placement in a tree: its nodes (0 if there is none, CUT if the bound ended
     it) and links."""
     plan, tree = plan_of(plan_rows), tree_of(words, True)
-    n_leaves, n_l2, _ = search(N, two_level, like_laas, count_gaps, budget, tree, None, plan)
+    known = nothing_known(tree, no_bounds(0, 0, 0, 0))
+    n_leaves, n_l2, _ = search(N, two_level, like_laas, count_gaps, budget, tree, known, plan)
     if n_leaves <= 0:
         return n_leaves, 0
     return write_plan(plan, n_leaves, n_l2, tree, out_nodes, out_links)

@@ -110,7 +110,7 @@ def search_two_level(
     give_up: bool,
     count_gaps: bool,
     budget: int,
-    known: Known | None,
+    known: Known,
     plan: Plan,
 ) -> tuple[int, int]:
     """Return a placement of N nodes within a pod: (leaves planned or 0 or CUT, budget left).
@@ -119,14 +119,14 @@ def search_two_level(
     nodes come first, ties by number.
     """
     m1, m2, m3 = tree.m1, tree.m2, tree.m3
-    if known is not None and known.most < N:
+    if known.most < N:
         return 0, budget
     pod_free = np.zeros(m3, dtype=np.int64)
     order = np.empty(m3, dtype=np.int64)
     at_least = np.zeros((m3, m1 + 1), dtype=np.int64)
     n_pods = 0
     for pod in range(m3):
-        if known is not None and known.changed[pod] <= known.since:
+        if known.changed[pod] <= known.since:
             continue
         for leaf in range(pod * m2, (pod + 1) * m2):
             pod_free[pod] += tree.free[leaf]

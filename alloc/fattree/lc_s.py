@@ -100,11 +100,11 @@ class LeastConstrainedShared(LeastConstrained):
         if bandwidth_Bps is None:
             return self._possible(n_nodes, self._open(self._whole_need(None)))
         if self._scratch_levels is None or self._scratch_levels[0] is not bandwidth_Bps:
-            needs = np.unique(bandwidth_Bps)
-            step = -(-len(needs) // MAX_LEVELS)
-            level = np.searchsorted(needs[::step], bandwidth_Bps, side="right") - 1
-            needed = [self._whole_need(need) for need in needs[::step].tolist()]
-            levels = [(need, np.flatnonzero(level == k)) for k, need in enumerate(needed)]
+            whole = self._whole_needs(bandwidth_Bps.tolist())
+            needs = np.unique(whole)
+            needs = needs[:: -(-len(needs) // MAX_LEVELS)]
+            level = np.searchsorted(needs, whole, side="right") - 1
+            levels = [(need, np.flatnonzero(level == k)) for k, need in enumerate(needs.tolist())]
             self._scratch_levels = bandwidth_Bps, levels
         possible = np.zeros(len(n_nodes), dtype=np.bool_)
         for need, kinds in self._scratch_levels[1]:

@@ -141,7 +141,7 @@ class LinkPolicy(Policy):
         return np.zeros(len(needs_Bps), dtype=np.int64)
 
     @abstractmethod
-    def _steps(self) -> tuple[int, int]:
+    def _steps(self) -> tuple[int, int | None]:
         """Return the bounds of a search: steps in all, and for a shape if it tries many."""
 
     def allocate(self, request: Request) -> Placement | None:

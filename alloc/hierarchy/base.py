@@ -67,15 +67,7 @@ class HierarchyPolicy(NodePolicy):
         return np.flatnonzero(self._free & leaves[self._of[-1]])
 
     def _fill(self, order: Domains, n_nodes: int) -> Nodes:
-        """Return the first free nodes of leaves, leaf after leaf.
-
-        Parameters
-        ----------
-        order : (k,) int64
-            Leaves in the order in which they are used up.
-        n_nodes : int
-            At most the free nodes of these leaves.
-        """
+        """Return the first free nodes of leaves, in this order; they have ``n_nodes`` or more."""
         last = int(np.searchsorted(np.cumsum(self._count[-1][order]), n_nodes)) + 1
         turn = np.full(len(self._count[-1]), -1)
         turn[order[:last]] = np.arange(len(order[:last]))

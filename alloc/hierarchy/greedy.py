@@ -14,19 +14,8 @@ def largest_then_tight(count: Counts, n_nodes: int, tie: Order | None = None) ->
     """Return the domains with the most free nodes first; the last one is the smallest that holds
     the rest.
 
-    Parameters
-    ----------
-    count : (k,) int64
-        Free nodes, n_nodes or more in all.
-    n_nodes : int
-        >= 1.
-    tie : (k,) int64, optional
-        Smaller first among domains of equal counts; by number if left out.
-
-    Returns
-    -------
-    (used,) int64
-        Positions in ``count`` in the order in which they are used up.
+    ``count`` has ``n_nodes`` >= 1 or more in all. Of equal domains the one with the smaller ``tie``
+    is first, by default the first. Returns positions in the order in which they are used up.
     """
     by_tie = np.arange(len(count)) if tie is None else np.argsort(tie, kind="stable")
     order = by_tie[np.argsort(-count[by_tie], kind="stable")]

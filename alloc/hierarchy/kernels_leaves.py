@@ -35,25 +35,11 @@ def better(i: int, j: int, rest: int, free: Ints, parent: Ints) -> tuple[int, bo
 
 @njit(**KERNEL)
 def choose_leaves(n_nodes: int, n_leaves: int, free: Ints, parent: Ints, order: Ints) -> int:
-    """Return the leaves in the order in which they are used up.
+    """Write the leaves to ``order`` as they are used up; how many.
 
-    Parameters
-    ----------
-    n_nodes : int
-        At most the free nodes.
-    n_leaves : int
-        Switches 0 ... n_leaves-1 are leaves, those of the levels above come after them.
-    free : (switches,) int64
-        Free nodes below each; used up.
-    parent : (switches,) int64
-        -1 for the top switch, which is above all; all leaves are equally deep.
-    order : (n_leaves,) int64
-        Filled.
-
-    Returns
-    -------
-    int
-        How many leaves.
+    Switches 0 ... n_leaves-1 are leaves, all equally deep; those of the levels above come after
+    them. ``free`` has the free nodes below each, at least ``n_nodes`` in all, and is used up; the
+    ``parent`` of the top switch is -1.
     """
     distance = np.zeros(n_leaves, dtype=np.int64)
     rest, used = n_nodes, 0

@@ -32,14 +32,8 @@ def free_corners(
 ) -> NDArray[np.bool_]:
     """Return the possible positions of a cuboid: True at the corners of entirely free ones.
 
-    Parameters
-    ----------
-    free : (d0, d1, ...) bool
-        Free routers.
-    extents : (dimensions,) int64
-    rings : tuple of bool
-        Dimensions that a cuboid may wrap around in. A cuboid as long as its dimension
-        is at 0 there.
+    ``free`` are routers (d0, d1, ...). A cuboid may wrap around in dimensions that are ``rings``;
+    one as long as its dimension is at 0 there.
     """
     corners = free
     for axis, (extent, ring) in enumerate(zip(extents.tolist(), rings, strict=True)):
@@ -59,23 +53,10 @@ def free_corners(
 def longest_free(
     free: NDArray[np.bool_], rings: tuple[bool, ...], least_volume: int
 ) -> tuple[int, NDArray[np.int64]]:
-    """Return the greatest length of a free cuboid along one axis, for all its other edge lengths.
+    """Return the longest axis, and the greatest lengths of free cuboids along it.
 
-    Parameters
-    ----------
-    free : (d0, d1, ...) bool
-        Free routers.
-    rings : tuple of bool
-        As in `free_corners`.
-    least_volume : int
-        Smaller cuboids need not be found.
-
-    Returns
-    -------
-    axis : int
-        The longest.
-    longest : int64
-        By the other edge lengths, less 1 each; 0 where no cuboid is free, or none of the volume.
+    They are by the other edge lengths, less 1 each; 0 where no cuboid is free, or none of
+    ``least_volume``. ``free`` and ``rings`` as in `free_corners`.
     """
     axis = int(np.argmax(free.shape))
     others = [k for k in range(free.ndim) if k != axis]

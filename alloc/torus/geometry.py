@@ -54,14 +54,9 @@ class GeometryPolicy(FirstFitCuboid):
 
     @abstractmethod
     def shapes(self, volume: int, every: list[Extents]) -> list[Extents]:
-        """Return the allowed edge lengths of a volume by preference; none: no such partition.
+        """Return the allowed edge lengths of a volume of routers, by preference.
 
-        Parameters
-        ----------
-        volume : int
-            Routers.
-        every : list of tuple of int
-            All cuboids of this volume that fit, compact ones first.
+        ``every`` has all cuboids of this volume that fit, compact ones first.
         """
 
     def fits_empty(self, n_nodes: int) -> bool:

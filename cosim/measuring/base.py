@@ -50,14 +50,7 @@ class Measure(ABC):
     def measure(
         self, study: Study, rng: Generators, runner: TaskRunner, progress: Progress | None = None
     ) -> Measurement:
-        """Send a study's snapshots through the packet engine.
-
-        Parameters
-        ----------
-        rng : callable () -> numpy.random.Generator
-        runner : TaskRunner
-            Runner of the simulations.
-        """
+        """Send a study's snapshots through the packet engine."""
 
     def _each_snapshot(
         self,

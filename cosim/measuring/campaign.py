@@ -55,18 +55,13 @@ def ratio_of_stretches(
 
     Jobs of one snapshot are not independent of each other, hence the snapshot as the unit.
 
+    It is None if one side has no rows, and has no interval if one has fewer than five snapshots or
+    jobs.
+
     Parameters
     ----------
-    rng : numpy.random.Generator
-        For the bootstrap.
     of_mine, of_reference : (k,) bool, optional
         Rows to use; all by default.
-
-    Returns
-    -------
-    Ratio or None
-        None if one side has no rows; without an interval if one side has fewer than five snapshots
-        or jobs.
     """
     sides, seen = [], []
     for side, rows in ((mine, of_mine), (reference, of_reference)):
@@ -101,7 +96,6 @@ def speedup_table(
 
     Parameters
     ----------
-    measured : mapping policy -> Measurements
     patterns : sequence of str
         Name of each communication, by index; a repeated name is measured as one.
     of_run_times : bool

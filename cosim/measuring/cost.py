@@ -171,11 +171,7 @@ def flow_level_s(
     """Return the seconds that it takes to put all jobs on the network once, and the longest of
     them.
 
-    Parameters
-    ----------
-    share : (n_jobs,) int64
-        Communication of each job.
-    n_nodes : (n_jobs,) int32
+    ``share`` has the number of each job's communication.
     """
     from netsim.flow.job_routes import load_cost
 
@@ -218,10 +214,7 @@ def estimate_line(hops: float, n_snapshots: int) -> str | None:
 def flow_level_line(seconds: float, longest_s: float) -> str | None:
     """Return a note on the run time before jobs are put on the network; None if it is short.
 
-    Parameters
-    ----------
-    seconds, longest_s : float
-        For all jobs under all policies, and for the one that takes longest.
+    ``seconds`` are those of all jobs under all policies, ``longest_s`` those of one job.
     """
     if seconds < LONG_S:
         return None

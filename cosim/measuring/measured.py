@@ -87,16 +87,8 @@ class SpeedupTable:
         A size outside all classes takes the nearest class; a job of one node sends
         nothing over the network and has ratio 1, as has the reference policy.
 
-        Parameters
-        ----------
-        n_nodes : (n,) int32
-        bound : str
-            "mean", or an end of the confidence interval: "low", "high"; classes without an
-            interval are ignored then.
-
-        Returns
-        -------
-        (n,) float64
+        ``bound`` is "mean", or an end of the confidence interval, "low" or "high": classes without
+        an interval are ignored then.
         """
         column = {"mean": "ratio", "low": "ratio_low", "high": "ratio_high"}
         need_name("confidence bound", bound, column)

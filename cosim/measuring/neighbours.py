@@ -54,12 +54,6 @@ def parts(sent_bytes: csr_array, bandwidth_Bps: FloatArray) -> FloatArray:
     what the job itself sends over it: the part of j for i is the sum over links of
     ``sent[i] * sent[j] / bandwidth``, over the same sum for all j but i.
 
-    Parameters
-    ----------
-    sent_bytes : (k, n_links) scipy.sparse.csr_array
-        By job.
-    bandwidth_Bps : (n_links,) float64
-
     Returns
     -------
     (k, k) float64

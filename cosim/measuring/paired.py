@@ -76,12 +76,7 @@ def compared(
 ) -> tuple[dict[str, list[Pair]], list[SpeedupRow], dict[str, Ratio]]:
     """Return the pairs by policy, their speed-ups by pattern and size, and their mean ratios.
 
-    Parameters
-    ----------
-    n_seen : int
-        Jobs of the reference.
-    rng : callable
-        As in `cosim.measuring.base.Measure`.
+    ``n_seen`` is the number of jobs of the reference.
     """
     by_policy = {
         name: mine

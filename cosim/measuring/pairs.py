@@ -50,32 +50,32 @@ class Pair:
     @property
     def stretch(self) -> float:
         """Communication time under the reference over that of an isolated run there."""
-        return _over(
+        return over(
             self._communicating(self.reference_s), self._communicating(self.reference_alone_s)
         )
 
     @property
     def ratio(self) -> float:
         """Communication time over the reference's."""
-        return _over(self._communicating(self.policy_s), self._communicating(self.reference_s))
+        return over(self._communicating(self.policy_s), self._communicating(self.reference_s))
 
     @property
     def interference_ratio(self) -> float:
         """Ratio of interference: its stretch under the policy over that under the reference."""
-        mine = _over(self._communicating(self.policy_s), self._communicating(self.policy_alone_s))
+        mine = over(self._communicating(self.policy_s), self._communicating(self.policy_alone_s))
         return mine / self.stretch
 
     @property
     def locality_ratio(self) -> float:
         """Effect of other nodes and routes: both in isolation."""
-        return _over(
+        return over(
             self._communicating(self.policy_alone_s), self._communicating(self.reference_alone_s)
         )
 
     @property
     def run_ratio(self) -> float:
         """Time over the reference's, with the computing; `ratio` where nothing is computed."""
-        return _over(self.policy_s, self.reference_s)
+        return over(self.policy_s, self.reference_s)
 
     def row(self) -> dict[str, object]:
         """Return attributes and ratios, for tables."""
@@ -83,7 +83,7 @@ class Pair:
         return {**asdict(self), **{name: getattr(self, name) for name in ratios}}
 
 
-def _over(time_s: float, other_s: float) -> float:
+def over(time_s: float, other_s: float) -> float:
     """Return the ratio of two times; 1 if nothing is sent and both are 0."""
     return time_s / other_s if other_s != 0 else 1.0
 
@@ -91,17 +91,8 @@ def _over(time_s: float, other_s: float) -> float:
 def run_time_reduction(ratio: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
     """Return the relative reduction of run time by faster communication: f (1 - ratio).
 
-    Parameters
-    ----------
-    ratio : array
-        Time over the reference's.
-    share : array
-        Share f of the run time under the reference to which it applies.
-
-    Returns
-    -------
-    array of float64
-        Below 0 where communication is slower.
+    ``ratio`` is time over the reference's, ``share`` the share f of the run time under the
+    reference to which it applies.
     """
     return np.asarray(share, dtype=np.float64) * (1.0 - np.asarray(ratio, dtype=np.float64))
 
@@ -128,10 +119,6 @@ def speedup_rows(
         ``pattern``, ``n_nodes``, ``snapshot``, ``job_id`` and ``run_ratio``, as of `Pair.row`.
     patterns : sequence of str
         That the table must have.
-    rng : numpy.random.Generator
-        For the bootstrap.
-    least_samples : int
-        See `queuesim.statistics.mean_of_snapshots`.
     """
     names, numbers, jobs, n_nodes = (
         np.array([pair[key] for pair in pairs])
@@ -177,8 +164,6 @@ def summary(
     ----------
     fraction : (n,) float
         Share of each pair's run time to which its `Pair.run_ratio` applies.
-    rng : numpy.random.Generator
-        For the bootstrap.
 
     Returns
     -------

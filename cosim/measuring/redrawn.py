@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,8 @@ from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.snapshots import Measurement
 
 
-class _Seen(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Seen:
     """What was seen under a policy, a row a job and snapshot."""
 
     pattern: NDArray[np.str_]
@@ -22,6 +22,15 @@ class _Seen(NamedTuple):
     """By place among those seen."""
     value: NDArray[np.float64]
     """Its ratio to the reference, or its stretch."""
+    _known: dict[tuple[str, int, int], NDArray[np.bool_]] = field(default_factory=dict)
+
+    def of(self, row: SpeedupRow) -> NDArray[np.bool_]:
+        """Return which jobs a row is the mean of, (k,)."""
+        key = row.pattern, row.min_nodes, row.max_nodes
+        if key not in self._known:
+            found = (self.pattern == row.pattern) & (self.n_nodes >= row.min_nodes)
+            self._known[key] = found & (self.n_nodes <= row.max_nodes)
+        return self._known[key]
 
 
 @dataclass(frozen=True)
@@ -36,13 +45,8 @@ class ResampledSpeedups:
 
     @classmethod
     def of(cls, measurement: Measurement, patterns: Sequence[str]) -> ResampledSpeedups:
-        """Return what a measurement's table is resampled from.
-
-        Parameters
-        ----------
-        patterns : sequence of str
-            Name of each communication, by index.
-        """
+        """Return what a measurement's table is resampled from, with the name of each
+        communication."""
         pairs = measurement.tables.get("pairs", ())
         seen, counts = {}, [0]
         for name, side in measurement.jobs.items():
@@ -85,13 +89,11 @@ _PAIR = ("pattern", "n_nodes", "snapshot", "run_ratio")
 
 def _change(seen: _Seen | None, row: SpeedupRow, times: NDArray[np.int64] | None) -> float:
     """Return the mean of a row's jobs, as often as their snapshots are drawn, over their mean."""
-    if seen is None or times is None or not len(seen.value):
+    if seen is None or times is None:
         return 1.0
-    own = (seen.pattern == row.pattern) & (seen.n_nodes >= row.min_nodes)
-    own &= seen.n_nodes <= row.max_nodes
     weight = times[seen.snapshot]
-    if not weight[own].any():
-        own = np.ones(len(seen.value), dtype=bool)
-    if not weight[own].any():
-        return 1.0
-    return float(np.average(seen.value[own], weights=weight[own]) / seen.value[own].mean())
+    for own in (seen.of(row), slice(None)):
+        if weight[own].any():
+            mean = np.average(seen.value[own], weights=weight[own])
+            return float(mean / seen.value[own].mean())
+    return 1.0

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cosim.measuring.measured import SpeedupTable
-from cosim.measuring.pairs import speedup_rows
+from cosim.measuring.pairs import over, speedup_rows
 from cosim.measuring.snapshots import Measurement, Study
 from cosim.parameters import ISOLATED
 from netsim.errors import NetcosimError
@@ -33,15 +33,7 @@ Rounds = Sequence[tuple[Measurement, Mapping[str, QueueResult]]]
 def isolated_speedups(
     found: Measurement, study: Study, rng: Callable[[], np.random.Generator]
 ) -> SpeedupTable:
-    """Run times under every side over those isolated on the reference's nodes.
-
-    Parameters
-    ----------
-    found : Measurement
-        Of whole runs, with a table "pairs".
-    rng : callable
-        As in `cosim.measuring.base.Measure`.
-    """
+    """Return run times under every side over those isolated on the reference's nodes."""
     if "pairs" not in found.tables or not found.table.of_run_times:
         raise NetcosimError(
             f'queue.measured.runtime_reference = "{ISOLATED}" needs whole runs: run.measure = '
@@ -63,7 +55,7 @@ def isolated_speedups(
         if mine
         for row in speedup_rows(
             name,
-            [{**o, "run_ratio": _over(o[column], o["reference_alone_s"])} for o in mine],
+            [{**o, "run_ratio": over(o[column], o["reference_alone_s"])} for o in mine],
             patterns,
             rng(),
             study.confidence,
@@ -72,19 +64,10 @@ def isolated_speedups(
     return SpeedupTable(ALONE, tuple(made), of_run_times=True)
 
 
-def _over(time_s: float, alone_s: float) -> float:
-    return time_s / alone_s if alone_s else 1.0
-
-
 def with_rounds(rounds: Rounds, reference: str) -> Measurement:
     """Return the last measurement, with a table "rounds" and a line on what the last round moved.
 
-    Parameters
-    ----------
-    rounds : sequence
-        Of at least two.
-    reference : str
-        Policy that queue metrics are relative to, where it is one of the run.
+    Queue metrics are relative to those of the reference, where it is a policy of the run.
     """
     rows = round_rows(rounds, reference)
     last = rounds[-1][0]

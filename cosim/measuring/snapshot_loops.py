@@ -42,26 +42,22 @@ def isolated_loop(
 ) -> IsolatedLoop | None:
     """Return the loop of a job that communicates for a fraction of its isolated period.
 
-    Its second iteration is timed: communication of c needs c (1 / fraction - 1) of computing.
-
-    Returns
-    -------
-    IsolatedLoop or None
-        None if the job sends nothing between nodes.
+    Its second iteration is timed: communication of c needs c (1 / fraction - 1) of computing. A job
+    that sends nothing between nodes has none.
     """
     least_s = float(Ensemble(network, [job]).least_s[0])
     if not least_s:
         return None
     pause, about_s = 1 / max(fraction, LEAST_FRACTION) - 1, USUAL * least_s
     for _ in range(_ROUNDS):
-        looping = replace(job, compute_s=float(rounded_s(about_s * pause)))
+        looping = job.altered(compute_s=float(rounded_s(about_s * pause)))
         period_s, _ = isolated_period(network, looping, stream)
         comm_s = period_s - looping.compute_s
         if about_s / NEAR <= comm_s <= about_s * NEAR:
             break
         about_s = comm_s
     compute_s = float(rounded_s(comm_s * pause))
-    return IsolatedLoop(replace(job, compute_s=compute_s), compute_s + comm_s)
+    return IsolatedLoop(job.altered(compute_s=compute_s), compute_s + comm_s)
 
 
 def isolated_period(network: SharedNetwork, job: PlacedJob, stream: int) -> tuple[float, LoopTimes]:
@@ -80,10 +76,7 @@ def groups_that_meet(
 
     Under routings whose paths depend on loads or draws all jobs are one group.
 
-    Parameters
-    ----------
-    isolated : bool
-        Whether each has links of its own.
+    ``isolated``: each has links of its own.
     """
     from netsim.flow.paths import is_single_path
 
@@ -146,7 +139,7 @@ def loops_together(
 def _from_phase(network: SharedNetwork, loop: IsolatedLoop, draw: int, turn: int) -> PlacedJob:
     job = loop.started(network, draw, turn)
     start_s = max(0.0, job.start_s - loop.comm_s / 2)
-    return replace(job, start_s=float(rounded_s(start_s)), communicates_first=True)
+    return job.altered(start_s=float(rounded_s(start_s)), communicates_first=True)
 
 
 def _period_s(network: SharedNetwork, job: PlacedJob, ends_ps: NDArray[np.int64]) -> float:

@@ -76,10 +76,6 @@ def snapshot_times(result: QueueResult, n_snapshots: int) -> FloatArray:
 
     The i-th is where ``(i + 1/2) / n`` of all busy node-seconds have passed, so that busy
     times are sampled as often as they count.
-
-    Returns
-    -------
-    (n_snapshots,) float64, ascending
     """
     time_s, nodes = result.busy_nodes()
     if len(time_s) == 0:

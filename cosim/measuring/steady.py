@@ -283,17 +283,8 @@ class Steadying:
 def times_longer(half_width: float, precision: float, most: float) -> int:
     """Estimate how many times longer a run must be to reach a half-width.
 
-    Parameters
-    ----------
-    half_width : float
-        nan where it is not known.
-    most : float
-        At least 2.
-
-    Returns
-    -------
-    int
-        A power of two, 2 or more and at most ``most``: half-widths fall with the root of the time.
+    It is a power of two, 2 or more and at most ``most``: half-widths, nan where they are not known,
+    fall with the root of the time.
     """
     wanted = 2.0 if np.isnan(half_width) else (half_width / precision) ** 2
     return int(2 ** np.floor(np.log2(min(max(wanted, 2.0), most))))

@@ -6,7 +6,7 @@ What the measure "stretch" sends (`cosim.measuring.campaign`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,7 +210,7 @@ class Stretching:
     def job(self, name: str, index: int) -> PlacedJob:
         """Return a job on its nodes under a side, with the computing time of its baseline."""
         job = self.study.sides[name].placed(index, self.study.communication(index))
-        return replace(job, compute_s=self.isolated_s(index)[0])
+        return job.altered(compute_s=self.isolated_s(index)[0])
 
     def timed(self, name: str, numbers: Sequence[int], report: ReportProgress) -> Columns:
         """Send some snapshots of a side's schedule through the packet engine.

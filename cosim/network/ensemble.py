@@ -23,6 +23,7 @@ from cosim.network.placed_job import PlacedJob as PlacedJob
 from cosim.network.placed_job import SharedNetwork as SharedNetwork
 from netsim.errors import NetcosimError
 from netsim.kinds import need_array, need_kinds, need_real
+from netsim.limits import MAX_INDEX
 from netsim.packet.model import to_ps
 from netsim.routing.base import Routing
 from netsim.short_repr import short_repr
@@ -143,7 +144,7 @@ class Ensemble:
         exposed_s = exposed_times_s(traffic, result)
         return PacketTimes(finish_ps, result.rank_finish_ps[shown] - start_ps, result, exposed_s)
 
-    def loops(self, until_s: float, *, stream: int = 0) -> LoopTimes:
+    def loops(self, until_s: float, *, stream: int = 0, most: int | None = None) -> LoopTimes:
         """Simulate jobs that repeat their iteration until a moment, and time the complete ones.
 
         So all are present all the time, and none has the network to itself at the end. An iteration
@@ -155,6 +156,8 @@ class Ensemble:
             When the run is cut.
         stream : int
             As in `packets`.
+        most : int, optional
+            Iterations after which a job ends.
 
         Raises
         ------
@@ -175,7 +178,7 @@ class Ensemble:
         times = np.maximum(until_s - start_s, 0) / (self.least_s + pause_s)
         # where an iteration draws anew, another may be shorter than the one bounded
         spare = np.where([job.communication.draws for job in self.jobs], 2, 1)
-        counts = spare * (np.ceil(times).astype(int) + 1)
+        counts = np.minimum(spare * (np.ceil(times).astype(int) + 1), most or MAX_INDEX)
         while True:
             traffic, rng = self._traffic(counts.tolist()), self._routing_rng(stream)
             result = simulate_packets(
@@ -186,10 +189,10 @@ class Ensemble:
                 until_s=until_s,
                 threads=self.network.threads,
             )
-            ended = result.group_finish_ps >= 0
+            ended = (result.group_finish_ps >= 0) & (counts != most)
             if not ended.any():
                 return complete_iterations(traffic, counts, result, self._start_ps())
-            counts[ended] *= 2
+            counts[ended] = np.minimum(2 * counts[ended], most or MAX_INDEX)
 
     @cached_property
     def least_s(self) -> FloatArray:

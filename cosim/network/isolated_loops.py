@@ -8,7 +8,7 @@ Where it falls as computing grows, as in a broadcast, the rounds are those of a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -45,8 +45,11 @@ _OTHERS = 4 / 3
 """What the job with the longest period needs less if the others are watched for so much more."""
 _QUARTERS = 0, 2, 1, 3
 """Order of the phases of four draws: opposite ones first."""
-FEW_PACKETS = 2000
-"""Packets of an iteration up to which a look takes longer than what it may save."""
+FEW_PACKETS, MANY_PACKETS = 2000, 100_000
+"""Packets of an iteration up to which a look takes longer than what it may save, and above which
+the means of a few iterations may be near enough under any routing."""
+LOOKED_AT = 3
+"""Iterations of so many packets that a look sees."""
 LEAST_FRACTION = 0.01
 """Jobs that communicate for less of their time are simulated as if for so much: periods stay short
 enough to be simulated, and their neighbours are slowed by at most so much more."""
@@ -78,8 +81,7 @@ class IsolatedLoop:
         place = draw % PHASES
         first = job_streams(network.seed, self._number(draw - place))
         moment = float(first.start.random()) + turn * _QUARTERS[place] / PHASES
-        return replace(
-            self.job,
+        return self.job.altered(
             job_id=self._number(draw),
             sends_as=self.job.sent_id,
             compute_noise=NOISE,
@@ -125,18 +127,25 @@ def loop_isolated(network: SharedNetwork, job: PlacedJob, about_s: float, stream
     """Return a job's isolated period, which is about so long.
 
     Where routes are fixed the simulation ends at a look that finds `PRECISION`; elsewhere few
-    periods scatter less than more of them do. Jobs of up to `FEW_PACKETS` have no look.
+    periods scatter less than more of them do. Jobs of up to `FEW_PACKETS` have no look. One
+    at those of more than `MANY_PACKETS` counts iterations: they may be much shorter than expected.
     """
     from netsim.flow.paths import is_single_path  # its kernels take a while to import
 
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
-    many = packets_of(network.program(job, 1), network.packet.packet_bytes) > FEW_PACKETS
-    if many and is_single_path(isolated.routing):
-        run = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
-        if period_error(network, [job], run, [about_s]) <= PRECISION:
-            return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
-    run = isolated.watched(until_s, 1, stream=stream)
-    return float(means_s(run.ends_ps, run.iterations, WARM_UP)[0])
+    packets = packets_of(network.program(job, 1), network.packet.packet_bytes)
+    look = None
+    if packets > MANY_PACKETS:
+        # One more than are counted: ranks that are done would leave the network to the others.
+        run = isolated.loops(until_s, stream=stream, most=LOOKED_AT + 1)
+        if run.iterations[0] >= LOOKED_AT:
+            ends_ps = (run.ends_ps[0][:LOOKED_AT],)
+            look = replace(run, ends_ps=ends_ps, iterations=np.array([LOOKED_AT]))
+    elif packets > FEW_PACKETS and is_single_path(isolated.routing):
+        look = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
+    if look is None or period_error(network, [job], look, [about_s]) > PRECISION:
+        look = isolated.watched(until_s, 1, stream=stream)
+    return float(means_s(look.ends_ps, look.iterations, WARM_UP)[0])
 
 
 def loop_together(
@@ -240,7 +249,7 @@ class IsolatedLoops:
         self._network, self._communications = network, communications
         self._known: dict[tuple[Situation, float, float], IsolatedLoop | None] = {}
         self._once: dict[tuple[Hashable, float], float] = {}
-        self._periods: dict[Hashable, tuple[float, float]] = {}
+        self._periods: dict[Hashable, float] = {}
         self._places: dict[Situation, Hashable] = {}
         self._shortened: dict[tuple[int, float], Communication] = {}
 
@@ -289,37 +298,22 @@ class IsolatedLoops:
             return None
         if given_s is not None:
             given_s = rounded_s(message_scale * given_s)
-        wanted = situation.fraction if given_s is None else 1.0
-        key = (self._place(situation), message_scale, wanted, given_s, once_s, near)
-        if key not in self._periods:
-            if given_s is None:
-                times_s = self._by_fraction(job, wanted, once_s, near)
-            else:
-                times_s = given_s, self._period_s(replace(job, compute_s=given_s), once_s)
-            remember(self._periods, key, times_s, _KEPT)
-        compute_s, period_s = self._periods[key]
-        return IsolatedLoop(replace(job, compute_s=compute_s), period_s)
+        place = self._place(situation)
+
+        def period_s(compute_s: float) -> float:
+            key = (place, message_scale, once_s, compute_s)
+            if key not in self._periods:
+                time_s = self._period_s(job.altered(compute_s=compute_s), once_s)
+                remember(self._periods, key, time_s, _KEPT)
+            return self._periods[key]
+
+        if given_s is None:
+            given_s = _by_fraction(period_s, situation.fraction, once_s, near)
+        return IsolatedLoop(job.altered(compute_s=given_s), period_s(given_s))
 
     def _sends(self, job: PlacedJob) -> bool:
         """Return whether a job sends anything between nodes."""
         return bool(Ensemble(self._network, [job]).least_s.all())
-
-    def _by_fraction(
-        self, job: PlacedJob, fraction: float, once_s: float, near: float
-    ) -> tuple[float, float]:
-        """Return computing and period of a job that communicates for a share of its period."""
-        pause = 1 / max(fraction, LEAST_FRACTION) - 1
-        compute_s = once_s * pause
-        low_s, high_s = 0.0, np.inf
-        for turn in range(_ROUNDS):
-            looping = replace(job, compute_s=rounded_s(compute_s))
-            period_s = self._period_s(looping, once_s)
-            found_s = (period_s - looping.compute_s) * pause
-            if abs(found_s - compute_s) <= (min(near, ABOUT) if turn else near) * period_s:
-                break
-            low_s, high_s = (compute_s, high_s) if found_s > compute_s else (low_s, compute_s)
-            compute_s = found_s if low_s < found_s < high_s else (low_s + high_s) / 2
-        return looping.compute_s, period_s
 
     def _period_s(self, looping: PlacedJob, once_s: float) -> float:
         stream = substitute_id([looping.job_id])
@@ -353,3 +347,26 @@ class IsolatedLoops:
         ):
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.digest()
+
+
+def _by_fraction(
+    period_s: Callable[[float], float], fraction: float, once_s: float, near: float
+) -> float:
+    """Return the computing of a job that communicates for a share of its period.
+
+    Parameters
+    ----------
+    period_s : callable (computing) -> period
+    """
+    pause = 1 / max(fraction, LEAST_FRACTION) - 1
+    compute_s = once_s * pause
+    low_s, high_s = 0.0, np.inf
+    for turn in range(_ROUNDS):
+        tried_s = rounded_s(compute_s)
+        period = period_s(tried_s)
+        found_s = (period - tried_s) * pause
+        if abs(found_s - compute_s) <= (min(near, ABOUT) if turn else near) * period:
+            break
+        low_s, high_s = (compute_s, high_s) if found_s > compute_s else (low_s, compute_s)
+        compute_s = found_s if low_s < found_s < high_s else (low_s + high_s) / 2
+    return tried_s

@@ -97,6 +97,12 @@ class PlacedJob:
         if self.task_mapping != "":
             need_name("task mapping", self.task_mapping, MAPPINGS)
 
+    def altered(self, **values: Any) -> PlacedJob:
+        """Return the job with other values, which are not checked."""
+        job = object.__new__(PlacedJob)
+        vars(job).update(vars(self), **values)
+        return job
+
     @property
     def sent_id(self) -> int:
         """The id that decides what it sends: ``sends_as``, or its own."""

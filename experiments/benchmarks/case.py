@@ -99,7 +99,7 @@ class Patience:
     """No further round once the rounds have taken so long."""
 
 
-QUICK, FULL = Patience(5, 1.5), Patience(9, 60.0)
+QUICK, FULL = Patience(5, 1.5), Patience(9, 8.0)
 _FEWEST = 3
 """Rounds in any case, unless one alone takes longer than is enough."""
 

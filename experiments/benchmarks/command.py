@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``netcosim bench``."""
     much = parser.add_mutually_exclusive_group()
     much.add_argument("--quick", action="store_true", help="under a minute (this is the default)")
-    much.add_argument("--full", action="store_true", help="all of it, some twenty minutes")
+    much.add_argument("--full", action="store_true", help="all of it, some ten minutes")
     parser.add_argument(
         "--only", metavar="NAME", help="one measurement or part: size, tick, flows, loop, ..."
     )

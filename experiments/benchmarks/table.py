@@ -29,27 +29,20 @@ def seconds_shown(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def format_rate(case: Case, reading: Reading) -> str:
-    """Format the best result in the case's unit."""
-    if case.unit == "s":
+def format_rate(unit: str, reading: Reading) -> str:
+    """Format the best result."""
+    if unit == "s":
         return seconds_shown(reading.best_s)
-    return f"{rate_shown(reading.rate(case.unit))} {case.unit}/s"
-
-
-def against_peers(case: Case, reading: Reading) -> str:
-    """Format the ratios to recorded peers that count in the same unit."""
-    found = [PEERS[name] for name in case.peers]
-    return ", ".join(f"{peer.name} {times_faster(peer, reading.rate(peer.unit))}" for peer in found)
+    return f"{rate_shown(reading.rate(unit))} {unit}/s"
 
 
 def line(case: Case, reading: Reading) -> str:
     """Format one line for the terminal, under `head`."""
-    spread, cpu = f"+{100 * reading.spread:.0f} %", seconds_shown(min(reading.cpu_s))
-    wall = min(reading.wall_s)
+    best, spread = format_rate(case.unit, reading), f"+{100 * reading.spread:.0f} %"
+    wall, cpu = seconds_shown(min(reading.wall_s)), seconds_shown(min(reading.cpu_s))
     memory = f"{reading.memory_bytes / 1e6:,.0f} MB"
     return (
-        f"{case.name:<24} {format_rate(case, reading):>17} {spread:>7} {seconds_shown(wall):>8} "
-        f"{cpu:>8} {memory:>8}  {case.description}"
+        f"{case.name:<24} {best:>17} {spread:>7} {wall:>8} {cpu:>8} {memory:>8}  {case.description}"
     )
 
 
@@ -60,19 +53,26 @@ def head() -> str:
 
 def summary(readings: Readings) -> list[str]:
     """Return ratios to peers, and between measurements that belong together."""
-    beside = [(case.name, against_peers(case, reading)) for case, reading in readings]
-    lines = [f"{name}: {format_rate}" for name, format_rate in beside if format_rate]
-    by_name = {reading.name: reading for _, reading in readings}
-    for what, over, format_rate in _PAIRS:
+    lines = []
+    for case, reading in readings:
+        peers = [PEERS[name] for name in case.peers]
+        beside = [f"{peer.name} {times_faster(peer, reading.rate(peer.unit))}" for peer in peers]
+        lines += [f"{case.name}: {', '.join(beside)}"] if beside else []
+    return lines + ratios([reading for _, reading in readings])
+
+
+def ratios(readings: Sequence[Reading]) -> list[str]:
+    """Return the ratios between measurements that belong together."""
+    lines, by_name = [], {reading.name: reading for reading in readings}
+    for what, over, label in _PAIRS:
         if what in by_name and over in by_name:
-            # by the wall's clock where threads are compared
-            seconds = [
-                min(by_name[n].wall_s if "threads" in what else by_name[n].cpu_s)
-                for n in (what, over)
+            one, other = by_name[what], by_name[over]
+            rate = [
+                # by the wall's clock where threads are compared
+                r.amounts["hops"] / min(r.wall_s if "threads" in what else r.cpu_s)
+                for r in (one, other)
             ]
-            hops = [by_name[n].amounts["hops"] for n in (what, over)]
-            ratio = hops[0] / hops[1] * seconds[1] / seconds[0]
-            lines.append(f"{format_rate}: {shown_ratio(ratio)} x")
+            lines.append(f"{label}: {shown_ratio(rate[0] / rate[1])} x")
     return lines
 
 
@@ -80,6 +80,7 @@ _PAIRS = (
     ("packets-odd", "packets-round", "odd bandwidths against round ones"),
     ("packets-torus-adaptive", "packets-torus", "minimal-adaptive against dimension order"),
     ("packets-4160-threads-2", "packets-4160", "two threads against one, 4,160 nodes"),
+    ("packets-8192-threads-2", "packets-8192", "two threads against one, 8,192 nodes"),
     ("packets-32768-threads-2", "packets-32768", "two threads against one, 32,768 nodes"),
 )
 

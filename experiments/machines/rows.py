@@ -34,12 +34,12 @@ _BY_ELEMENT = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter")
 
 
 def measured_folder(options: Options) -> Path:
-    """Return the folder of the measured rows: ``--shared`` or `VARIABLE`, inputs/measured in it."""
+    """Return the folder of the measured rows: ``--set shared=`` or `VARIABLE`, inputs/measured in it."""
     given = options.settings.get("shared") or os.environ.get(VARIABLE, "")
     folder = Path(given) / "inputs" / "measured"
     if not given or not folder.is_dir():
         raise NetcosimError(
-            f"shared = {given or 'not given'}: no folder inputs/measured (--shared or {VARIABLE}); "
+            f"shared = {given or 'not given'}: no folder inputs/measured (--set shared=FOLDER or {VARIABLE}); "
             "nothing was computed"
         )
     return folder

@@ -101,13 +101,9 @@ def _schedule(result: CosimResult, name: str, schedule: QueueResult) -> Archived
 
 
 def ranges(placements: Sequence[IntArray]) -> tuple[LongArray, IntArray, IntArray]:
-    """Return the nodes of several placements as ranges of consecutive nodes, in their order.
+    """Return the nodes of several placements as ranges of consecutive nodes: ptr, first and length.
 
-    Returns
-    -------
-    ptr : (n + 1,) int64
-    first, length : int32
-        Placement i has ``length[k]`` nodes from ``first[k]`` on, for k in ``ptr[i]:ptr[i + 1]``.
+    Placement i has ``length[k]`` nodes from ``first[k]`` on, for k in ``ptr[i]:ptr[i + 1]``.
     """
     ptr = np.cumsum([0, *(len(nodes) for nodes in placements)])
     return _ranges(ptr, np.concatenate([np.empty(0, dtype=np.int32), *placements]))

@@ -69,15 +69,7 @@ def serialize(archive: ArchivedRun) -> dict[str, bytes]:
 
 
 def deserialize(archives: Mapping[str, bytes], where: str) -> ArchivedRun:
-    """Restore a run from its archives.
-
-    Parameters
-    ----------
-    archives : mapping
-        From `serialize`.
-    where : str
-        Where they come from, for errors.
-    """
+    """Restore a run from what `serialize` returned; errors say that it comes from ``where``."""
     try:
         policies = json.loads(archives["run"])["policies"]
         if not (isinstance(policies, list) and all(isinstance(name, str) for name in policies)):
@@ -142,13 +134,7 @@ _OLD_NAMES = {"baseline_s": "yardstick_s"}
 
 
 def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
-    """Restore a value from its archive.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError, OSError, zipfile.BadZipFile, zlib.error
-        A damaged archive.
-    """
+    """Restore a value from its archive; a damaged one raises what zipfile, zlib or NumPy raise."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
             raise ValueError(f"an archive of more than {MOST_BYTES:,} bytes")

@@ -85,13 +85,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str, **defaults: object) -> None:
-    """Add options of several commands: ``--jobs``, ``--executor`` for workers elsewhere, ...
-
-    Parameters
-    ----------
-    **defaults
-        In place of the usual ones, by option.
-    """
+    """Add options of several commands by name, "jobs", ...; ``defaults`` replace the usual ones."""
     for name in names:
         option = {**_OPTIONS[name], **({"default": defaults[name]} if name in defaults else {})}
         if name == "executor":

@@ -119,7 +119,9 @@ def run(args: argparse.Namespace) -> int:
     from netcosim.log_input import log_file
 
     with log_file(args.log) as log:
-        return _info(args, log) if args.action == "info" else _convert(args, log)
+        if args.action == "info":
+            return _info(args, log)
+        return _write(_jobs(args, log, (*_READING, *_CHANGING)), args.out)
 
 
 def _convert_otf2(args: argparse.Namespace) -> int:
@@ -176,10 +178,6 @@ def _info(args: argparse.Namespace, log: str) -> int:
     jobs = _jobs(args, log, _READING)
     print("\n".join([*summary_lines(jobs), *header_lines(log)]))
     return 0
-
-
-def _convert(args: argparse.Namespace, log: str) -> int:
-    return _write(_jobs(args, log, (*_READING, *_CHANGING)), args.out)
 
 
 _READING = ("known_log", "processors_per_node", "max_nodes")

@@ -186,13 +186,7 @@ class _QueueKeys(Section):
         return self
 
     def model_parameters(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> Any:
-        """Return the parameters of the chosen run-time model, as it declares them.
-
-        Parameters
-        ----------
-        path_of : callable
-            ``path_of(file)``: the path of a file that the config names.
-        """
+        """Return the parameters of the chosen run-time model, with ``path_of(file)`` for a file."""
         model = RUNTIME_MODELS[self.run_time_model]
         table = getattr(self, self.run_time_model, None)
         values = {name: getattr(table, name) for name in model.declares()}
@@ -258,11 +252,6 @@ class PolicyTables(Section):
             except NetcosimError as error:
                 raise NetcosimError(f"{name}: {error}") from None
         return self
-
-
-def policies_with_tables() -> list[str]:
-    """Return the names of the policies that declare parameters."""
-    return [name for name in POLICIES if POLICIES.facts(name).keys]
 
 
 def policy_tables(policies: Iterable[str]) -> Any:
@@ -447,13 +436,10 @@ def _restored(content: Mapping[str, Any], reference: Reference[Config] | None) -
 def config_class(tables: Collection[str] | None = None) -> type[Config]:
     """Return `Config` with tables of policies, and with what plug-ins in use add.
 
-    Parameters
-    ----------
-    tables : collection of str, optional
-        The policies whose tables a content has; all tables by default, and if one of these is
-        unknown, so that a message can list them.
+    ``tables`` names the policies whose tables a content has. All have one by default, and if one of
+    the names is unknown, so that a message can list them.
     """
-    known = policies_with_tables()
+    known = [name for name in POLICIES if POLICIES.facts(name).keys]
     named = tables is not None and set(tables) <= set(known)
     policies = tuple(name for name in known if not named or name in (tables or ()))
     models = tuple(entry for one in _CHOSEN.values() for entry in one.added.values())

@@ -105,14 +105,7 @@ def validated_sections(
 ) -> Whole:
     """Build a model of sections with ``[machine]`` from the content of a file.
 
-    Parameters
-    ----------
-    section_type : type
-        Of the model.
-    files : iterable of str
-        Dotted keys that name files.
-    folder : path, optional
-        Where relative paths are looked up first.
+    Relative paths at the dotted keys ``files`` are looked up in ``folder`` first.
     """
     content = dict(raw)
     machine = content.get("machine")

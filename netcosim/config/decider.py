@@ -153,16 +153,8 @@ def check_decider(
 ) -> None:
     """Refuse settings that a decider cannot be combined with.
 
-    Parameters
-    ----------
-    files : sequence of InputFile
-        What it is made with.
-    rules : sequence of str
-        Placement rules that it can name, beside the policies.
-    policies : sequence of str
-        That it runs under.
-    others : mapping of str to bool
-        Other settings that would decide or limit, and whether each is set.
+    It is made with ``files`` and can name the placement rules ``rules`` beside the policies.
+    ``others`` are settings that would decide or limit, and whether each is set.
     """
     if decider is None:
         for key, given in (("decider_files", files), ("placement_rules", rules)):
@@ -190,16 +182,7 @@ def check_decider(
 
 
 def check_by_count(what: str, name: str, policy: type[Policy] | Policy) -> None:
-    """Refuse a policy that places by more than which nodes are free.
-
-    Parameters
-    ----------
-    what : str
-        That does not go with it.
-    name : str
-        Of the policy.
-    policy : Policy or a class of such
-    """
+    """Refuse a policy that places by more than which nodes are free: ``what`` cannot use it."""
     kind = policy if isinstance(policy, type) else type(policy)
     if not (policy.counts_only and issubclass(kind, NodePolicy) and not policy.replays):
         servers = isinstance(policy, NodePolicy) and gpus_per_server(policy.topology) > 1
@@ -213,13 +196,7 @@ def check_by_count(what: str, name: str, policy: type[Policy] | Policy) -> None:
 def backfill_or_decider(
     backfill: str, decider: AnyDecider | None, files: Sequence[InputFile]
 ) -> Iterator[str | Decider]:
-    """Yield what decides in the queue; an error in a user's class is reported with its line.
-
-    Yields
-    ------
-    str or Decider
-        The backfilling, if there is no decider.
-    """
+    """Yield the decider, else the backfilling; an error in a user's class has its line."""
     if decider is None:
         yield backfill
     else:

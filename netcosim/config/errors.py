@@ -16,14 +16,9 @@ if TYPE_CHECKING:
 
 
 class ConfigError(NetcosimError):
-    """A mistake at one key; ``key KEY: VALUE; what is allowed``.
+    """A mistake at a dotted key: ``key KEY: VALUE; what is allowed``.
 
-    Parameters
-    ----------
-    key : str
-        Dotted.
-    value : object
-        As written; None if the message contains it or there is none.
+    The value is None if the message contains it or there is none.
     """
 
     def __init__(self, key: str, value: object, message: str) -> None:
@@ -65,14 +60,7 @@ def config_error(
 ) -> ConfigError:
     """Convert the first of pydantic's errors to a `ConfigError` that counts the others.
 
-    Parameters
-    ----------
-    raw : mapping
-        What was validated.
-    model : type
-        Of the whole.
-    spelled : mapping
-        Dotted SI key to dotted key as the user wrote it.
+    ``spelled`` maps dotted SI keys to the dotted keys that the user wrote.
     """
     # An unknown key is often the cause of a missing one, so it is reported first.
     errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")

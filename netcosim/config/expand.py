@@ -27,23 +27,10 @@ def expand(
 
     A list gives one point for each entry; a range is a table ``{from, to}`` with ``step``,
     ``factor`` or ``count`` (and ``scale = "log"``), bounds included. Several of them give the
-    cartesian product, the last key running fastest, except that the keys of a zip group run
-    together. Tables in a list are numbered from 0: ``communication.mix.0.message_bytes``.
-
-    Parameters
-    ----------
-    config : mapping
-        As read from TOML.
-    list_keys : collection of str
-        Dotted keys whose value is a list by nature (the dimensions of a torus): there only a
-        list with lists in it is an axis.
-    zip_groups : sequence of sequence of str
-        Dotted keys that run together.
-
-    Returns
-    -------
-    list of dict
-        Nested configs without axes; the config itself if it has none.
+    cartesian product, the last key running fastest, except that the dotted keys of a zip group run
+    together. Tables in a list are numbered from 0: ``communication.mix.0.message_bytes``. The value
+    of a key in ``list_keys`` is a list by nature (the dimensions of a torus): there only a list
+    with lists in it is an axis.
     """
     axes = {
         key: values
@@ -166,7 +153,9 @@ def range_values(spec: Mapping[str, object], key: str) -> list[object]:
     way = ways[0]
     if "scale" in spec and (way != "count" or spec["scale"] not in ("linear", "log")):
         raise NetcosimError(f'{where}: scale is "linear" or "log", and goes with count')
-    unit = unit_of(spec["from"])
+    # "GB/s" of "1.5 GB/s"; none of a number
+    text = spec["from"] if isinstance(spec["from"], str) else ""
+    unit = text.lstrip("+-0123456789.eE ").strip()
     first, last = exact_number(spec["from"], where, unit), exact_number(spec["to"], where, unit)
     if way == "count":
         return _counted(spec, first, last, unit, where)
@@ -217,11 +206,6 @@ def _log(value: Fraction) -> float:
 def _check_count(number: int, where: str) -> None:
     if number > MAX_POINTS:
         raise NetcosimError(f"{where}: the range has more than {MAX_POINTS:,} values")
-
-
-def unit_of(value: object) -> str:
-    """Return the unit at the end of a text, "GB/s" of "1.5 GB/s"; empty for a number."""
-    return value.lstrip("+-0123456789.eE ").strip() if isinstance(value, str) else ""
 
 
 def exact_number(value: object, where: str, unit: str) -> Fraction:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -19,12 +19,13 @@ from pydantic import (
     Strict,
     create_model,
     model_serializer,
+    model_validator,
 )
 from pydantic_core import core_schema
 
 from netsim.errors import NetcosimError, need_name
 from netsim.inputs import checked_path, input_file
-from netsim.parameters import NamesIn, Parameter, checked_kind, model_from
+from netsim.parameters import NamesIn, Parameter, checked_kind, model_from, parameters_of
 from netsim.text_numbers import whole_number
 from netsim.units import Dimension, parse_quantity, quantity_of, short_name
 
@@ -113,6 +114,9 @@ def all_finite(value: object) -> bool:
     return True
 
 
+SectionT = TypeVar("SectionT", bound="DeclaredSection")
+
+
 class Section(BaseModel):
     """Base of all sections: nothing unknown, nothing changed afterwards."""
 
@@ -125,6 +129,36 @@ class Section(BaseModel):
     def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         idle = {k for k in self.added if getattr(self, k) == type(self).model_fields[k].default}
         return {key: value for key, value in dump(self).items() if key not in idle}
+
+
+class DeclaredSection(Section):
+    """A section whose keys a dataclass declares, beside its own; see `declared_by`."""
+
+    declared: ClassVar[Callable[..., Any]]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        self.made()
+        return self
+
+    def made(self) -> Any:
+        """Return what the keys declare."""
+        return type(self).declared(**self.model_dump())
+
+
+def declared_by(factory: Callable[..., Any]) -> Callable[[type[SectionT]], type[SectionT]]:
+    """Add the keys that a dataclass declares to a section."""
+
+    def with_its_keys(section: type[SectionT]) -> type[SectionT]:
+        model: type[SectionT] = with_keys(section.__name__, section, parameters_of(factory))
+        model.declared = factory
+        return model
+
+    return with_its_keys
 
 
 class InputFile(BaseModel):
@@ -141,11 +175,6 @@ class InputFile(BaseModel):
     def checked(self) -> str:
         """Return the file's path (see `netsim.inputs.checked_path` for what is refused)."""
         return checked_path(self.model_dump())
-
-
-def _input_file(value: Any) -> Any:
-    """Convert a path to the file with its present content."""
-    return input_file(value) if isinstance(value, str) else value
 
 
 def config_kind(parameter: Parameter) -> Any:
@@ -190,7 +219,9 @@ CountRange = Annotated[tuple[Count, Count], BeforeValidator(_interval)]
 SizeBytes = Annotated[int, in_si("bytes", positive=True)]
 TimeS = Annotated[float, in_si("time")]
 TimeRangeS = Annotated[tuple[TimeS, TimeS], BeforeValidator(_interval)]
-Input = Annotated[InputFile, BeforeValidator(_input_file), OrText()]
+_PRESENT = BeforeValidator(lambda value: input_file(value) if isinstance(value, str) else value)
+"""Convert a path to the file with its present content."""
+Input = Annotated[InputFile, _PRESENT, OrText()]
 BandwidthBps = Annotated[float, in_si("bandwidth")]
 BandwidthsBps = Annotated[tuple[BandwidthBps, ...], BeforeValidator(_one_or_more)]
 ShareRange = Annotated[tuple[Share, Share], BeforeValidator(_interval)]
@@ -199,13 +230,7 @@ _MACHINE = re.compile(r"^machine\.(routing_)?parameters\.")
 
 
 def value_at(config: Any, key: str) -> Any:
-    """Return the value of a dotted key.
-
-    Raises
-    ------
-    KeyError
-        A key that the config does not have.
-    """
+    """Return the value of a dotted key; raise KeyError for one that the config does not have."""
     value = config
     for part in key.split("."):
         if isinstance(value, (tuple, list)):

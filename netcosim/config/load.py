@@ -104,13 +104,7 @@ def load_sweep(path: str | Path) -> SweepFile:
 
 
 def points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[Config, ...]:
-    """Return every point of the content of a sweep's file.
-
-    Raises
-    ------
-    ConfigError
-        Also for a key that is set and that no point reads.
-    """
+    """Return every point of the content of a sweep's file; refuse a key that no point reads."""
     points = any_points_of(raw, folder)
     refuse_unread(*points)
     return points

@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
 from netcosim.config.errors import ConfigError
-from netcosim.config.fields import Section, Text, all_finite, quantity, with_keys
+from netcosim.config.fields import (
+    DeclaredSection,
+    Section,
+    Text,
+    all_finite,
+    declared_by,
+    quantity,
+)
 from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_link_read, if_sent
 from netsim.errors import NetcosimError, meant, near, unknown_name
 from netsim.faults import Fault, links_of, with_faults
@@ -31,6 +38,8 @@ from netsim.topology import Topology
 from netsim.units import quantity_of, short_name
 from queuesim.parameters import Power
 
+if TYPE_CHECKING:
+    from netsim.recipes import Recipe
 Entry = TypeVar("Entry")
 _FIRST_PACKET_KEYS = {
     "packet_bytes", "header_bytes", "buffer_bytes", "router_latency_s", "send_overhead_s",
@@ -48,15 +57,15 @@ class PacketPresetKey(Section):
     )
 
 
-class _PacketKeys(Section):
+@declared_by(PacketConfig)
+class PacketSection(DeclaredSection):
     """``[machine.packet]``, whose keys `netsim.packet.model.PacketConfig` declares."""
 
     added = parameters_of(PacketConfig).keys() - _FIRST_PACKET_KEYS
 
     @model_validator(mode="after")
-    def _congestion_keys_are_used(self) -> _PacketKeys:
-        section: Any = self
-        if section.congestion_control == "credits":
+    def _congestion_keys_are_used(self) -> Self:
+        if self.congestion_control == "credits":
             for key in self.model_fields_set - {"congestion_control"}:
                 if key.startswith("congestion_"):
                     raise NetcosimError(
@@ -65,39 +74,15 @@ class _PacketKeys(Section):
                     )
         return self
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> _PacketKeys:
-        PacketConfig(**self.model_dump())
-        return self
-
     @model_validator(mode="before")
     @classmethod
     def _with_preset(cls, given: Any) -> Any:
         return with_packet_preset(given) if isinstance(given, dict) else given
 
 
-class _PowerKeys(Section):
+@declared_by(Power)
+class PowerSection(DeclaredSection):
     """``[machine.power]``, whose keys `queuesim.parameters.Power` declares."""
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> _PowerKeys:
-        Power(**self.model_dump())
-        return self
-
-
-if TYPE_CHECKING:
-    from netsim.recipes import Recipe
-
-    class PacketSection(_PacketKeys):
-        """With what `netsim.packet.model.PacketConfig` declares."""
-
-        def __getattr__(self, name: str) -> Any: ...
-
-    class PowerSection(Section):
-        """With what `queuesim.parameters.Power` declares."""
-else:
-    PacketSection = with_keys("PacketSection", _PacketKeys, parameters_of(PacketConfig))
-    PowerSection = with_keys("PowerSection", _PowerKeys, parameters_of(Power))
 
 
 class MachineNames(Section):
@@ -115,23 +100,13 @@ class MachineNames(Section):
     )
 
 
-class _FaultKeys(Section):
+@declared_by(Fault)
+class FaultSection(DeclaredSection):
     """A table of ``[[machine.faults]]``, whose keys `netsim.faults.Fault` declares."""
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> _FaultKeys:
-        self.fault()
-        return self
 
     def fault(self) -> Fault:
         """Return the fault."""
         return Fault(**self.model_dump())
-
-
-if TYPE_CHECKING:
-    FaultSection = _FaultKeys
-else:
-    FaultSection = with_keys("FaultSection", _FaultKeys, parameters_of(Fault))
 
 
 class MachineSection(Section):
@@ -195,12 +170,7 @@ def list_parameters() -> set[str]:
 def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, Any]:
     """Return the input of `MachineSection`: the family named, its parameters in SI.
 
-    Parameters
-    ----------
-    raw : mapping
-        As in the file.
-    own_keys : set of str
-        Keys of the section that are no parameters of a family.
+    ``own_keys`` are keys of the section that are no parameters of a family.
     """
     parameters: dict[str, Any] = {}
     recipe = _named(raw, "recipe", "recipe", RECIPES)
@@ -214,6 +184,9 @@ def machine_section(raw: Mapping[str, object], own_keys: set[str]) -> dict[str, 
         if isinstance(raw.get("power"), Mapping):
             raw = {**raw, "power": {**preset.power, **raw["power"]}}  # type: ignore[dict-item]
     if family is None:
+        if "file" in raw:
+            how = "needs family beside file; netcosim describe FILE prints both"
+            raise ConfigError("machine", None, how)
         for key in raw:
             if hint := meant(key, ("family", "preset")):
                 raise ConfigError(f"machine.{key}", None, f"unknown key{hint}")
@@ -362,15 +335,11 @@ def _check(family: Family, parameters: Mapping[str, Any], written: Mapping[str, 
             first = builder is family.builders[0]
             how = f"goes with {needed(other)[0]}" if first else f"goes without {needed(builder)[0]}"
             raise ConfigError(f"machine.{short_name(name)}", None, how)
-    wrong = mistake_in(builder, plain_files(parameters))
+    plain = {n: v["file"] if is_input(v) else v for n, v in parameters.items()}
+    wrong = mistake_in(builder, plain)
     if wrong is not None:
         name, why = wrong
         raise ConfigError(f"machine.{written.get(name, short_name(name))}", parameters[name], why)
-
-
-def plain_files(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters with the paths of their files."""
-    return {n: v["file"] if is_input(v) else v for n, v in parameters.items()}
 
 
 def gpus_per_server(section: MachineSection) -> int:
@@ -432,4 +401,4 @@ def build_machine(section: MachineSection) -> BuiltMachine:
             links_of(topology, one.fault())
         except NetcosimError as error:
             raise ConfigError("machine.faults", None, str(error)) from None
-    return BuiltMachine(section, topology, PacketConfig(**section.packet.model_dump()))
+    return BuiltMachine(section, topology, section.packet.made())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, Self, TypeVar
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -11,19 +11,20 @@ from cosim.parameters import PLACED, QUEUE, SteadyRules
 from cosim.registry import MEASURES
 from netcosim.config.fields import (
     Count,
+    DeclaredSection,
     Flag,
     Positive,
     Section,
     Share,
     Text,
     Whole,
+    declared_by,
     known,
-    with_keys,
 )
 from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_named, if_sent
 from netsim.errors import NetcosimError
 from netsim.packet.thread_count import checked_threads
-from netsim.parameters import ReadIf, parameters_of
+from netsim.parameters import ReadIf
 from queuesim.observables.registry import OBSERVABLES
 
 
@@ -47,28 +48,18 @@ class PairedSection(Section):
     max_iterations: Count = Field(default=32, description="most iterations of a job", examples=[16])
 
 
-class _SteadyKeys(Section):
+@declared_by(SteadyRules)
+class SteadySection(DeclaredSection):
     """``[run.steady]``, whose keys `cosim.parameters.SteadyRules` declares."""
 
     @model_validator(mode="after")
-    def _least_to_most(self) -> _SteadyKeys:
-        section: Any = self
-        if section.most_iterations < section.least_iterations:
+    def _least_to_most(self) -> Self:
+        if self.most_iterations < self.least_iterations:
             raise NetcosimError(
-                f"most_iterations = {section.most_iterations}; must be at least "
-                f"least_iterations = {section.least_iterations}"
+                f"most_iterations = {self.most_iterations}; must be at least "
+                f"least_iterations = {self.least_iterations}"
             )
         return self
-
-
-if TYPE_CHECKING:
-
-    class SteadySection(_SteadyKeys):
-        """With what `cosim.parameters.SteadyRules` declares."""
-
-        def __getattr__(self, name: str) -> Any: ...
-else:
-    SteadySection = with_keys("SteadySection", _SteadyKeys, parameters_of(SteadyRules))
 
 
 KEEP = {

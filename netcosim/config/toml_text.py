@@ -8,13 +8,7 @@ from typing import Any
 
 
 def toml_text(content: Mapping[str, Any]) -> str:
-    """Return a content of tables as TOML.
-
-    Parameters
-    ----------
-    content : mapping
-        Text, numbers, lists and tables, as a TOML file gives them.
-    """
+    """Return a content of tables as TOML."""
     return "\n".join(_toml_lines(content, ())) + "\n"
 
 

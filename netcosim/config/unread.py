@@ -16,7 +16,6 @@ from netcosim.config.config import Config
 from netcosim.config.content import checked_config
 from netcosim.config.errors import ConfigError
 from netcosim.config.fields import InputFile, matches, shown_key, value_at
-from netcosim.config.machine import plain_files
 from netcosim.config.read_if import ReadByKey
 from netsim.inputs import is_input
 from netsim.packet.presets import PACKET_PRESETS
@@ -49,10 +48,7 @@ class Unread(NamedTuple):
 def refuse_unread(*points: Any) -> None:
     """Raise `ConfigError` for keys that are set in some point of a sweep and read in none.
 
-    Parameters
-    ----------
-    *points : Config
-        A single one for a run. Configs of other commands count too, if they have a ``machine``.
+    Configs of other commands count too, if they have a ``machine``.
     """
     unread = unread_keys(points)
     if not unread:
@@ -122,21 +118,13 @@ def why_unread(config: BaseModel, key: str) -> Unread | None:
             continue  # it is on a section that configs of this command lack
         if not condition.holds(*values):
             return Unread(key, f"it is read where {condition.where}")
-    if key.startswith("machine.parameters."):
-        machine: Any = value_at(config, "machine")
-        ignored = FAMILIES[machine.family].ignored_values(plain_files(machine.parameters))
-        why = ignored.get(key.rpartition(".")[2])
-        return None if why is None else Unread(key, why)
     return None
 
 
 def _conditions(config: BaseModel, key: str) -> Iterator[tuple[str, ReadIf]]:
     """Yield the conditions on a key and on the tables that it is in, with their tables.
 
-    Raises
-    ------
-    KeyError
-        The config does not have the key.
+    Raise KeyError for a key that the config does not have.
     """
     section: Any = config
     table = ""

@@ -44,13 +44,7 @@ class _KeyEntry:
 
 
 def upgraded(text: str, path: Path) -> tuple[str, list[str]]:
-    """Return the text of a config of version 0.2 for this version, and a line on each change.
-
-    Raises
-    ------
-    NetcosimError
-        Something else in it is refused.
-    """
+    """Return the text of a config of version 0.2 for this version, and a line on each change."""
     text, lines = _renamed(text, parse_toml(text, path))
     with errors_name(path):
         points = any_points_of(parse_toml(text, path), path.parent)

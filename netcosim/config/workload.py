@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import (
     Field,
@@ -16,6 +16,7 @@ from pydantic import (
 
 from netcosim.config.fields import (
     Count,
+    DeclaredSection,
     InputFile,
     Number,
     Positive,
@@ -23,8 +24,8 @@ from netcosim.config.fields import (
     Text,
     TimeRangeS,
     TimeS,
+    declared_by,
     known,
-    with_keys,
 )
 from netsim.errors import NetcosimError, unknown_name
 from netsim.parameters import ReadIf, parameters_of
@@ -107,7 +108,8 @@ class SyntheticSection(Section):
         return n_jobs
 
 
-class _WorkloadKeys(Section):
+@declared_by(JobSource)
+class WorkloadSection(DeclaredSection):
     """``[workload]``: a log or a generator, and what is done to its jobs.
 
     Its other keys are what `workloads.source.JobSource` declares.
@@ -130,32 +132,15 @@ class _WorkloadKeys(Section):
             raise NetcosimError(f'{month!r}; must be a year and a month, "2018-10"')
         return month
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> _WorkloadKeys:
-        self.source(lambda log: log.file)
-        return self
+    def made(self) -> JobSource:
+        """Return the source of the jobs, whatever the log now holds."""
+        return self.source(lambda log: log.file)
 
     def source(self, path_of: Callable[[InputFile], str] = InputFile.checked) -> JobSource:
-        """Return the source of the requested jobs.
-
-        Parameters
-        ----------
-        path_of : callable
-            ``path_of(file)``: the path of the log.
-        """
+        """Return the source of the requested jobs, with ``path_of(file)`` for its log."""
         given = {name: getattr(self, name) for name in parameters_of(JobSource)}
         log: InputFile | None = given["log"]
         if log is not None:
             given |= {"log": path_of(log), "log_sha256": log.sha256}
         synthetic = None if self.synthetic is None else self.synthetic.model_dump()
         return JobSource(**given, synthetic=synthetic)
-
-
-if TYPE_CHECKING:
-
-    class WorkloadSection(_WorkloadKeys):
-        """With what `workloads.source.JobSource` declares."""
-
-        def __getattr__(self, name: str) -> Any: ...
-else:
-    WorkloadSection = with_keys("WorkloadSection", _WorkloadKeys, parameters_of(JobSource))

@@ -20,8 +20,9 @@ from queuesim.result import Rows
 Finish = Callable[[Sequence[tuple[str, Any]]], None]
 """Called with the keys and results of tasks, those that come together at a time."""
 
-BATCH_S = 0.02
-"""Results of this process within so long come together."""
+BATCH_S, WRITING = 0.5, 0.1
+"""Results of this process come together, for so long at most, where each for itself would spend
+more than this part of the time on what takes them: a transaction costs the disk 25 ms."""
 
 KILLED = (
     "the worker process was killed each time that it computed this (out of memory? time limit?)"
@@ -31,25 +32,15 @@ KILLED = (
 def run_tasks(
     function: Callable[[Any], Any], tasks: Mapping[str, Any], finish: Finish, workers: Workers
 ) -> list[str]:
-    """Compute tasks with these workers.
+    """Compute a function of each task; return the keys whose worker was killed each time.
+
+    The function is pickled for other processes. It returns the failure of a task as its result;
+    what it raises ends all tasks.
 
     A task whose worker was killed is tried again: in a local process alone, twice at most, since
     two may have been too many for the memory. Elsewhere a call is repeated as it was; if it is lost
     again, each of its tasks gets its own call, twice at most. A lost MPI rank ends the entire MPI
     job.
-
-    Parameters
-    ----------
-    function : callable
-        Pickled for other processes. It returns the failure of a task as its result; what it raises
-        ends all tasks.
-    tasks : mapping of str to object
-        The function's argument, by key.
-
-    Returns
-    -------
-    list of str
-        Keys of tasks that have no result because they killed their worker each time.
     """
     if workers.compute_here(len(tasks)):
         _compute_here(function, tasks, finish)
@@ -65,13 +56,15 @@ def run_tasks(
 
 
 def _compute_here(function: Callable[[Any], Any], tasks: Mapping[str, Any], finish: Finish) -> None:
-    results, began_s = list[tuple[str, Any]](), time.monotonic()
+    results, began_s, batch_s = list[tuple[str, Any]](), time.monotonic(), 0.0
     try:
         for key, argument in tasks.items():
             results.append((key, function(argument)))
-            if time.monotonic() - began_s >= BATCH_S:
-                come, results, began_s = results, [], time.monotonic()
+            if (now_s := time.monotonic()) - began_s >= batch_s:
+                come, results = results, []
                 finish(come)
+                began_s = time.monotonic()
+                batch_s = min(BATCH_S, (began_s - now_s) * (1 / WRITING - 1))
     finally:
         finish(results)
 

@@ -57,13 +57,7 @@ class Merged(NamedTuple):
 
 
 def merge(out: Path, files: Sequence[Path]) -> Merged:
-    """Write all points of results files into one, whole or not at all.
-
-    Parameters
-    ----------
-    out : Path
-        If it exists, its points are kept: merging again adds what is new.
-    """
+    """Write all points of results files into one, whole or not at all; keep those that it has."""
     lock = acquire_lock(out)
     try:
         sources = list(dict.fromkeys([*([out] if out.exists() else []), *files]))

@@ -99,12 +99,8 @@ class ProcessExecutor(Executor):
     """Processes with a pipe each, so that one that is killed takes its own call along, no other.
 
     `concurrent.futures.ProcessPoolExecutor` lets its processes share pipes and their locks: who is
-    killed in the middle of a result leaves the parent, and all others, waiting for ever.
-
-    Parameters
-    ----------
-    jobs : int
-        Processes; each starts with its first call.
+    killed in the middle of a result leaves the parent, and all others, waiting for ever. Each of
+    the ``jobs`` processes starts with its first call.
     """
 
     def __init__(self, jobs: int) -> None:

@@ -30,26 +30,14 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_-]([A-Za-z0-9_. -]{0,98}[A-Za-z0-9_-])?")
 def export_tables(
     store: Store, folder: Path, file_format: Format, point: str | None = None
 ) -> list[Path]:
-    """Write every table of a store to ``folder/TABLE.csv`` (or ``.parquet``), and what was kept.
+    """Write tables of a store, or of a point, and what was kept to ``folder/TABLE.csv``
+    (``.parquet``).
 
-    ``speedups`` of one point is a file that ``[queue.measured] table`` reads; with
-    several points it has a column for each parameter that varies, and `read_speedups` selects
-    the rows of one. Archives of runs are the tables of `netcosim.export.archive_tables`. If there
-    are several points, the point's key and the parameters that vary precede each row.
-
-    Parameters
-    ----------
-    folder : path
-        Created if it is missing.
-    file_format : {"csv", "parquet"}
-        Parquet needs the pyarrow package.
-    point : str, optional
-        The key of the one point to write.
-
-    Returns
-    -------
-    list of path
-        The files written, ``points`` (keys, status, error, seconds) first.
+    ``speedups`` of one point is a file that ``[queue.measured] table`` reads; with several points
+    it has a column for each parameter that varies, and `read_speedups` selects the rows of one.
+    Archives of runs are the tables of `netcosim.export.archive_tables`. If there are several
+    points, the point's key and the parameters that vary precede each row. Returned are the files,
+    ``points`` (keys, status, error, seconds) first. Parquet needs the pyarrow package.
     """
     need_name("export format", file_format, get_args(Format))
     if file_format == "parquet" and importlib.util.find_spec("pyarrow") is None:

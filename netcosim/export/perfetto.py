@@ -219,16 +219,9 @@ def _jobs(
 
 
 def lanes(place: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return the lowest lane of its place that is free when each slice starts.
+    """Return the lowest lane of its place that is free when each slice starts, (k,) int64.
 
-    Parameters
-    ----------
-    place, start, end : (k,)
-        Sorted by place, then by start: slices on a track must not overlap.
-
-    Returns
-    -------
-    (k,) int64
+    Slices are sorted by place, then by start: those on a track must not overlap.
     """
     found = np.zeros(len(place), dtype=np.int64)
     free: list[int] = []

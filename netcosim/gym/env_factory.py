@@ -72,16 +72,10 @@ class EnvFactory:
     def episode(
         self, rng: np.random.Generator, first: int | None = None, as_run: bool = False
     ) -> Episode:
-        """Start a new episode.
+        """Start a new episode from job ``first``, counted from 0.
 
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Generator of the first job, and of the placement rules' draws.
-        first : int, optional
-            The job, counted from 0, with which it begins.
-        as_run : bool
-            All jobs, by the clock and with the draws of ``netcosim run``.
+        The generator draws the first job, and is that of the placement rules. With ``as_run`` it
+        has all jobs, by the clock and with the draws of ``netcosim run``.
         """
         context, queues = self.context, self.context.queues
         least, most = self.first_jobs
@@ -135,13 +129,7 @@ class EnvFactory:
 
 
 def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str = "") -> Config:
-    """Return the config of episodes, in which packets serve only measured run times.
-
-    Parameters
-    ----------
-    contention : str
-        A run-time model; the config's by default.
-    """
+    """Return the config of episodes, in which packets serve only measured run times."""
     if isinstance(config, str | Path):
         config = load_config(config)
     elif not isinstance(config, Config):
@@ -183,22 +171,11 @@ def env_factory_from(
     n_jobs: int = 256,
     part: tuple[float, float] = (0.0, 1.0),
 ) -> EnvFactory:
-    """Build environments from a config.
+    """Build environments from a config of `config_of`; for the last arguments see `EpisodeOptions`.
 
-    Parameters
-    ----------
-    config : Config
-        From `config_of`.
-    decides_jobs : bool
-        Whether the agent selects the next job; else the config's backfilling does.
-    decides_rules : bool
-        Whether the agent selects the rule that places it; else the config's first policy does.
-    rules : sequence of str
-        The rules; all the config's policies by default.
-    decides_domains : bool
-        Whether the agent chooses the domain of its placement, by the config's first policy.
-    reward, depth, level, n_jobs, part
-        See `EpisodeOptions`.
+    The agent selects the next job, the rule that places it (of ``rules``, by default all the
+    config's policies), or the domain of its placement by the config's first policy. What it does
+    not select, the config's backfilling and first policy do.
     """
     with config.plugged():
         _check(config, reward, depth, n_jobs, part, decides_jobs)

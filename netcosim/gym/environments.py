@@ -261,13 +261,10 @@ _COLOURS = (
 
 
 def picture(episode: Episode) -> NDArray[np.uint8]:
-    """Draw the machine and its queue.
+    """Draw the machine and its queue, (height, width, 3) uint8.
 
-    Returns
-    -------
-    (height, width, 3) uint8
-        Left: nodes in rows by domain, in the colour of their job, free ones grey. Right:
-        a bar for each visible waiting job, whose length is its size, in its own colour.
+    Left: nodes in rows by domain, in the colour of their job, free ones grey. Right: a bar for each
+    visible waiting job, whose length is its size, in its own colour.
     """
     view, machine = episode.view, episode.run.machine
     job_id = episode.run.workload.job_id

@@ -144,10 +144,7 @@ def run_facts(tables: Mapping[str, Rows], kept: ArchivedRun | None, point: Store
 def sweep_facts(points: Sequence[StoredPoint], kept: Mapping[str, ArchivedRun]) -> Facts:
     """Return the setup of some points: a line for each different one, up to `MOST_LINES`.
 
-    Parameters
-    ----------
-    kept : mapping
-        Runs of some of the points, by key; points like them are described by these.
+    ``kept`` has runs of some of the points, by key; points like them are described by these.
     """
     found: dict[str, dict[str, None]] = {}
     shown = [point for point in points if point.key in kept] or points

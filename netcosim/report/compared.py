@@ -100,14 +100,9 @@ class Compared:
 def compare(
     frame: pd.DataFrame, points: Swept, configs: Mapping[str, Mapping[str, object]] | None = None
 ) -> Compared:
-    """Estimate all metrics at all cells.
+    """Estimate all metrics at all cells, from the table of policies of all points.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The table of policies of all points, with ``point`` and ``policy``.
-    configs : mapping, optional
-        Config of each point: which repetitions redraw a log, and how many snapshots there are.
+    ``configs`` is the config of each point: which repetitions redraw a log, how many snapshots.
     """
     rows = [{str(c): v for c, v in row.items()} for row in frame.to_dict("records")]
     metrics = tuple(m for m in METRICS if any(_finite(row.get(m.column)) for row in rows))

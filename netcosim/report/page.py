@@ -96,22 +96,11 @@ def render_page(
     scripts: Sequence[str] = (),
     styles: Sequence[str] = (),
 ) -> str:
-    """Return the page's HTML.
+    """Return the page's HTML, with a heading and a sentence or two, ``lead``, below it.
 
-    Parameters
-    ----------
-    title, lead : str
-        The heading and the sentence or two below it.
-    command : str
-        What makes the page, at the end.
-    config : str
-        Text of the config, at the end.
-    seeds : mapping, optional
-        Seeds by what they are for, at the end.
-    inputs : mapping, optional
-        SHA-256 of each file that was read, by its path, at the end.
-    scripts, styles : sequence of str
-        JavaScript and CSS that sections' fragments need; trusted, inlined as they are.
+    At the end are the command that makes it, the config's text, the seeds by what they are for, and
+    the SHA-256 of each file that was read. Scripts and styles are what sections' fragments need;
+    trusted, inlined as they are.
     """
     sections = [replace(one, title=one.title[:1].upper() + one.title[1:]) for one in sections]
     anchors = _anchors([section.title for section in sections])
@@ -131,7 +120,7 @@ def render_page(
         Markup("\n".join([asset("page.css"), *styles])),
         contents,
         Markup("").join([*parts, again]),
-        now_utc(),
+        datetime.now(UTC).isoformat(timespec="seconds"),
         [Markup(script) for script in inline],
     )
     return str(page)
@@ -233,13 +222,9 @@ def figures_of(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Figu
     found: list[tuple[str, Callable[[], Figure]]] = []
     for section in sections:
         if section.figure is not None:
-            found.append((section.title, partial(_same, section.figure)))
+            found.append((section.title, partial(getattr, section, "figure")))
         found += [(drawing.name, drawing.draw) for drawing in section.drawings]
     return found
-
-
-def _same(figure: Figure) -> Figure:
-    return figure
 
 
 def _anchors(titles: Sequence[str]) -> list[str]:
@@ -260,8 +245,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed as a package"
     return found | {"python": platform.python_version(), "system": platform.platform()}
-
-
-def now_utc() -> str:
-    """Return date and time, ISO, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

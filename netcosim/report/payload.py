@@ -36,14 +36,9 @@ LEVEL = 6
 
 
 def packed(facts: Mapping[str, object], columns: Mapping[str, Column]) -> str:
-    """Return facts and columns as Base64 text.
+    """Return facts, names and numbers as JSON has them, and columns of any length as Base64 text.
 
-    Parameters
-    ----------
-    facts : mapping
-        Names and numbers, as JSON has them.
-    columns : mapping
-        Of any length each. Floats are kept to 7 digits, whole numbers exactly up to 2^53.
+    Floats are kept to 7 digits, whole numbers exactly up to 2^53.
     """
     table, parts = [], []
     for name, column in columns.items():
@@ -116,10 +111,7 @@ def time_unit_s(kept: ArchivedRun) -> float:
 def _last_s(kept: ArchivedRun) -> float:
     """Return when the last job of all schedules has ended, or was submitted if that is later.
 
-    Raises
-    ------
-    ValueError
-        An end that is no time: a results file may come from anywhere.
+    Raise ValueError for an end that is no time: a results file may come from anywhere.
     """
     ends = [s.end_s[~np.isnan(s.end_s)] for s in kept.schedules.values()]
     last = max(1e-9, *(float(times.max(initial=0.0)) for times in (*ends, kept.jobs.submit_s)))
@@ -129,13 +121,7 @@ def _last_s(kept: ArchivedRun) -> float:
 
 
 class Cables:
-    """Pairs of routers that are joined, and the worst of the links between them.
-
-    Attributes
-    ----------
-    one, other : (n_cables,) int64
-        Routers.
-    """
+    """Pairs of routers that are joined, ``one`` and ``other``, and the worst link of each."""
 
     def __init__(self, machine: ArchivedMachine) -> None:
         ports = len(machine.port_router)
@@ -149,13 +135,7 @@ class Cables:
         self._starts = np.searchsorted(np.ravel(cable)[self._order], np.arange(len(self.one)))
 
     def worst(self, links: ArrayLike) -> FloatArray:
-        """Return the largest value, by row, of each cable's links, (s, n_cables) float64.
-
-        Parameters
-        ----------
-        links : (s, n_links)
-            Injection and ejection links first, as in a topology.
-        """
+        """Return the largest value, by row, of each cable's links, (s, n_cables) float64."""
         mine = np.asarray(links, dtype=np.float64)[:, self.first :][:, self._order]
         if not len(self.one) or not len(mine):
             return np.zeros((len(mine), len(self.one)))

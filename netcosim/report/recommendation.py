@@ -112,14 +112,7 @@ def listed(files: Mapping[str, object]) -> str:
 def deciding(effects: Iterable[Effect], samples: int, seconds: float) -> tuple[int, str] | None:
     """Return how many more samples would decide the easiest of some effects, and that as text.
 
-    None where none is open, or too many would be needed.
-
-    Parameters
-    ----------
-    samples : int
-        That there are.
-    seconds : float
-        That these took.
+    None where none is open, or too many would be needed. ``seconds`` is what the samples took.
     """
     needs = {
         effect.subject: (samples_to_decide(effect.ratio, samples), effect)
@@ -138,20 +131,9 @@ def samples_to_decide(ratio: Interval, samples: int, noise: float = 0.0) -> floa
     """Return about how many samples would decide whether a ratio is above or below 1.
 
     The half-width of the interval has two parts, one beside the other: ``noise``, which more
-    samples do not change, and another that falls as their square root.
-
-    Parameters
-    ----------
-    samples : int
-        Independent samples of the interval.
-    noise : float
-        Half-width.
-
-    Returns
-    -------
-    float
-        At most ``samples`` where the ratio is decided, infinite where no number would decide,
-        nan where an interval or the noise is not known.
+    samples do not change, and another that falls as their square root. The number is at most that
+    of the interval's independent samples where the ratio is decided, infinite where none would
+    decide, nan where an interval or the noise is not known.
     """
     if any(map(math.isnan, (ratio.low, ratio.high, noise))):
         return math.nan

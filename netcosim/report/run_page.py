@@ -163,7 +163,8 @@ def run_sections(
     sections += _own_tables(tables, rest)
     for name, rows in tables.items():
         if name in FOLDED or name not in _SHOWN:
-            sections.append(_folded(name, rows))
+            title, text = heading_of(name)
+            sections.append(long_table(title, rows, text, folded=True))
     sections.append(Section("Next steps", html=part("what_next", report, repeated(over_log))))
     return sections
 
@@ -197,11 +198,6 @@ def _as_change(row: Mapping[str, object], label: str) -> dict[str, object]:
         return dict(row)
     ends = interval_columns(RUN_TIME.label(label), change_of(row, OFF))
     return {name: value for name, value in row.items() if not name.startswith(OFF)} | ends
-
-
-def _folded(name: str, rows: Rows) -> Section:
-    title, text = heading_of(name)
-    return long_table(title, rows, text, folded=True)
 
 
 def heading_of(table: str) -> tuple[str, str]:

@@ -32,16 +32,10 @@ _FAMILY = re.compile(r"font-family: [^;\"]*;? ?|font: (?:\w+ )*(?=[\d.]+px)|(?<=
 def figure_html(
     figure: Figure, name: str, title: str, words: str = "", caption: str = ""
 ) -> Markup:
-    """Return a figure with its caption as HTML.
+    """Return a figure with its caption below it as HTML.
 
-    Parameters
-    ----------
-    name : str
-        Prefix of all ids: another one for each figure of a page.
-    title, words : str
-        Read to those who cannot see it; by default the caption.
-    caption : str
-        Printed below it.
+    ``name`` is the prefix of all ids: another one for each figure of a page. Title and words, by
+    default the caption, are read to those who cannot see it.
     """
     import matplotlib as mpl
 

@@ -68,15 +68,10 @@ class Swept:
 
 
 def swept(frame: pd.DataFrame, own: Sequence[str]) -> Swept:
-    """Return the axes of a table of all points.
+    """Return the axes of a table of all points, from the columns that are not its own.
 
     Parameters that are equivalent (a machine's name and its size, keys that run together) are one
     axis; what varies in one section without all combinations, as whole machines do, is one, too.
-
-    Parameters
-    ----------
-    own : sequence of str
-        The table's own columns; all others but ``point`` are parameters that vary.
     """
     params = [str(c) for c in frame.columns if c != "point" and c not in own]
     points = frame.drop_duplicates("point")

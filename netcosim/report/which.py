@@ -10,18 +10,7 @@ _MOST_NAMED = 4
 
 
 def chosen_point(store: Store, prefix: str | None) -> str | None:
-    """Return the key of the requested point, or of the only one if it is a run.
-
-    Parameters
-    ----------
-    prefix : str or None
-        First letters of a key; None: the file's one point, if it has policies to show.
-
-    Returns
-    -------
-    str or None
-        None for a sweep.
-    """
+    """Return the key that begins so, or of the only point if it is a run; None for a sweep."""
     points = store.points()
     if prefix is None:
         done = [point.key for point in points if point.status == "done"]

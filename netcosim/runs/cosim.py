@@ -306,14 +306,8 @@ class _Loop:
     ) -> Measurement:
         """Measure every policy's schedule, and the reference's where that is elsewhere.
 
-        Parameters
-        ----------
-        share : float
-            Of what is left to do.
-        round_number : int
-            From 1.
-        rounds_left : int
-            This one among them.
+        ``share`` is its part of what is left to do. Rounds are counted from 1; ``rounds_left`` has
+        this one among them.
         """
         sides = self.context.sides(schedules)
         if self.reference_run is not None:

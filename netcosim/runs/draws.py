@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from netcosim.config.communication import CommunicationSection
-from netcosim.runs.points import point_seed
+from netcosim.runs.points import drawn_by, seed_from
 
 NEVER = (
     "analysis",
@@ -69,6 +69,8 @@ class Draws:
     """From `netcosim.config.config.Config.resolved`; its seed and repetition are part of it."""
     _seeds: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What is known of the content by name: learning environments use it at each episode."""
+    _drawn_by: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Contents that draws depend on, by purpose."""
 
     @cached_property
     def without_traffic(self) -> Draws:
@@ -80,6 +82,8 @@ class Draws:
         """Return the generator of a purpose, a key of `PURPOSES`, separate for each ``which``."""
         name = f"{purpose} {which}" if which else purpose
         if name not in self._seeds:
-            leave_out = (*NEVER, *PURPOSES[purpose])
-            self._seeds[name] = point_seed(self.content, name, leave_out)
+            if purpose not in self._drawn_by:
+                leave_out = (*NEVER, *PURPOSES[purpose])
+                self._drawn_by[purpose] = drawn_by(self.content, leave_out)
+            self._seeds[name] = seed_from(self._drawn_by[purpose], name)
         return np.random.Generator(np.random.PCG64(self._seeds[name]))

@@ -32,10 +32,7 @@ def frames_of(tables: Mapping[str, Rows]) -> dict[str, pd.DataFrame]:
 def join_points(points: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]) -> pd.DataFrame:
     """Return one table of several points: parameters that vary, then the table's columns.
 
-    Parameters
-    ----------
-    found : sequence of tuple
-        Of each point: key, config, and the table as lists by column.
+    Each point is given by its key, its config and the table as lists by column.
     """
     import pandas as pd
 

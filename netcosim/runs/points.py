@@ -122,17 +122,6 @@ def point_rng(
 
     Parameters
     ----------
-    config, purpose, leave_out
-        As for `point_seed`.
-    """
-    return np.random.Generator(np.random.PCG64(point_seed(config, purpose, leave_out)))
-
-
-def point_seed(config: Mapping[str, object], purpose: str, leave_out: Sequence[str] = ()) -> int:
-    """Return the seed of one purpose at one point.
-
-    Parameters
-    ----------
     config : mapping
         The point's content; its seed is part of it. Input files count as in `point_key`.
     purpose : str
@@ -142,8 +131,17 @@ def point_seed(config: Mapping[str, object], purpose: str, leave_out: Sequence[s
         Dotted keys that must not matter, such as ``("queue.policies",)``: points that differ
         in nothing else then share their draws (common random numbers).
     """
-    kept = identity(without(config, (*HOW, *leave_out)))
-    text = canonical_json({"config": kept, "purpose": purpose})
+    return np.random.Generator(np.random.PCG64(seed_from(drawn_by(config, leave_out), purpose)))
+
+
+def drawn_by(config: Mapping[str, object], leave_out: Sequence[str]) -> str:
+    """Return the part of a point's content that draws depend on, as text."""
+    return canonical_json(identity(without(config, (*HOW, *leave_out))))
+
+
+def seed_from(content: str, purpose: str) -> int:
+    """Return the seed of one purpose from `drawn_by`."""
+    text = f'{{"config":{content},"purpose":{canonical_json(purpose)}}}'
     return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
 
 

@@ -49,12 +49,6 @@ def progress(
         Part of the total that is already done; it does not count for the speed.
     shown : bool
         False: nothing is printed.
-    file : text file, optional
-        Standard error by default.
-
-    Yields
-    ------
-    Show
     """
     file = sys.stderr if file is None else file
     if not shown:

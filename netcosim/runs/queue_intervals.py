@@ -111,10 +111,7 @@ def default_resamples(result: CosimResult) -> int:
 def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = None) -> Redrawn:
     """Simulate a run's queues on a number of other logs, generated or resampled.
 
-    Parameters
-    ----------
-    result : CosimResult
-        Result of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
+    The result is that of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
     """
     queues, model, names = result.queues, result.run_time_model, tuple(result.schedules)
     speedups = _measured_here(result)

@@ -34,7 +34,9 @@ def run_and_report(
     executor: str = "",
     as_json: bool = False,
 ) -> Path | None:
-    """Run a config, print the table of policies, and write results file and page.
+    """Run a config, print the table of policies, write results file and page; return the page.
+
+    MPI ranks other than 0 return None.
 
     Until the results are there, the file has the tasks that are done (`netcosim.runs.tasks`), and
     the same run goes on from there.
@@ -48,11 +50,6 @@ def run_and_report(
         `netcosim.runs.queue_intervals.default_resamples`.
     as_json : bool
         Whether to print the effects as JSON in place of the table (docs/results.md).
-
-    Returns
-    -------
-    path
-        The page; None on MPI ranks other than 0.
     """
     results, content = results_in(out), config.resolved()
     key, started = point_key(content), time.perf_counter()

@@ -87,10 +87,7 @@ class Queues:
     def prepared(self, drop_larger: bool) -> Queues:
         """Return the queues with their jobs checked against the policies, and notes on them.
 
-        Parameters
-        ----------
-        drop_larger : bool
-            Whether jobs that a policy cannot place are left out.
+        ``drop_larger`` leaves out jobs that a policy cannot place.
         """
         section, jobs = self.section, self.jobs
         if self.rules.uses_node_sets:
@@ -129,14 +126,10 @@ class Queues:
 
         Parameters
         ----------
-        policy : str
-            A name in `alloc.registry.POLICIES`.
         model : RunTimeModel, optional
             As logged by default.
-        overrun : str, optional
-            Instead of the config's.
-        bandwidth_Bps : (n,) float64, optional
-            Bandwidth that each job needs, instead of a draw of the config's classes.
+        overrun, bandwidth_Bps : str, (n,) float64, optional
+            Instead of the config's, and of a draw of its classes.
         keep_placements : bool
             False if only starts and ends are needed.
         """
@@ -154,10 +147,7 @@ class Queues:
     ) -> QueueSetup:
         """Return one of so many queues of which nothing but starts and ends is wanted.
 
-        Parameters
-        ----------
-        which : str
-            Names the draws of what jobs send.
+        ``which`` names the draws of what jobs send.
         """
         with self._backfill_or_decider() as who:
             return self._setup(policy, model, who, which)(only_times=True, repeats=repeats)
@@ -284,15 +274,7 @@ class Queues:
 
 
 def queues_of(config: Config, topology: Topology, jobs: Workload | None = None) -> Queues:
-    """Build the queues of a config.
-
-    Parameters
-    ----------
-    topology : Topology
-        Its machine's.
-    jobs : Workload, optional
-        Jobs that replace the config's own.
-    """
+    """Build the queues of a config on its machine, with its own jobs or with others."""
     draws = Draws(config.resolved())
     source = config.workload.source()
     if jobs is None:

@@ -61,13 +61,7 @@ def computed_by() -> str:
 
 
 def run_key(key: str) -> str:
-    """Return the key of a run's tasks.
-
-    Parameters
-    ----------
-    key : str
-        Of the point that it computes (`netcosim.runs.points.point_key`).
-    """
+    """Return the key of a run's tasks from that of its point (`netcosim.runs.points.point_key`)."""
     return hashlib.sha256(f"{_FORMAT} {key} {computed_by()}".encode()).hexdigest()
 
 
@@ -85,12 +79,8 @@ class StoredTasks:
 
     Parameters
     ----------
-    store : Store
-        Open for writing.
     run : str
         From `run_key`.
-    workers : Workers
-        They need nothing but what they are given.
     plugins : sequence of mapping
         Of the config: loaded where tasks are computed.
     resumed : callable ()
@@ -153,8 +143,12 @@ class StoredTasks:
             self._resumed()
         missing = {name: arguments for name, arguments in tasks.items() if name not in done}
         if self.workers.compute_here(len(missing)):
-            for name, arguments in missing.items():
-                finish([(name, compute(*arguments, share(name)))])
+
+            def compute_here(name: str) -> Columns:
+                done[name] = compute(*missing[name], share(name))
+                return done[name]
+
+            run_tasks(compute_here, {name: name for name in missing}, finish, self.workers)
         elif missing:
             function = partial(compute_pickled, _pickled(compute), self._plugins)
             for name in run_tasks(function, missing, finish, self.workers):
@@ -222,17 +216,10 @@ def _unpickled(pickled: bytes) -> Callable[..., Columns]:
 def stored_tasks(
     results: Path, key: str, workers: Workers, config: Config, show: Show
 ) -> Iterator[StoredTasks]:
-    """Open a results file for a run, with what is stored of its tasks.
+    """Open the results file of a point's run, with what is stored of its tasks; make it if missing.
 
     They stay if the block is left by an exception, but for a new run that is refused before it has
     done much. Tasks of other runs are dropped.
-
-    Parameters
-    ----------
-    results : Path
-        Made if it is missing, with its folder.
-    key : str
-        Of the point that the run computes.
     """
     began, run = time.monotonic(), run_key(key)
     new_folder, new_file = not results.parent.exists(), not results.exists()

@@ -41,23 +41,11 @@ def torus_bisection(
 ) -> int:
     """Return the cables between two halves of a torus or mesh whose sizes differ by at most 1.
 
-    An even dimension of length L is cut by 2 N / L cables with rings (Chen et al., SC 2012),
-    by N / L in a mesh. An odd one leaves a middle layer that is halved in turn: 2 (or 1) times the
-    sum over the dimensions, longest first, of the product of all shorter ones
-    up to the first even one (Aroca and Fernandez Anta, IEEE TPDS 25, 2014). Where
-    rings and paths are mixed, it is the minimum over all orders of dimensions.
-
-    Parameters
-    ----------
-    wrap : bool or sequence of bool
-        Whether each dimension is a ring.
-    double_links_for_two : bool
-        Whether a ring of length 2 has two cables.
-
-    Returns
-    -------
-    int
-        Number of cables; 0 for one router.
+    An even dimension of length L is cut by 2 N / L cables with rings (Chen et al., SC 2012), by N /
+    L in a mesh. An odd one leaves a middle layer that is halved in turn: 2 (or 1) times the sum
+    over the dimensions, longest first, of the product of all shorter ones up to the first even one
+    (Aroca and Fernandez Anta, IEEE TPDS 25, 2014). Where rings and paths are mixed, it is the
+    minimum over all orders of dimensions.
     """
     lengths = check_dims(dims)
     rings = (wrap,) * len(lengths) if isinstance(wrap, bool) else tuple(wrap)
@@ -80,15 +68,7 @@ def cuboid_bisection(
     wrap: bool | Sequence[bool] = True,
     double_links_for_two: bool = True,
 ) -> int:
-    """Return the internal bisection of a cuboid of a torus or mesh, with rings where it covers one.
-
-    Parameters
-    ----------
-    dims, extents : sequence of int
-        Of the network and of the cuboid in it.
-    wrap, double_links_for_two
-        Of the network, as in `torus_bisection`.
-    """
+    """Return the bisection of a cuboid in a torus or mesh, with rings where it covers them."""
     lengths = check_dims(dims)
     inside = check_dims(extents)
     rings = (wrap,) * len(lengths) if isinstance(wrap, bool) else tuple(wrap)

@@ -26,14 +26,7 @@ class Cut(NamedTuple):
 
 
 def router_graph(topology: Topology, *, by_bandwidth: bool = False) -> sparse.csr_array:
-    """Return the number of cables between any two routers, (n_routers, n_routers), symmetric.
-
-    Parameters
-    ----------
-    by_bandwidth : bool
-        Weigh a cable by its bandwidth in bytes per second, for networks whose links differ
-        (Dragonfly).
-    """
+    """Return the number of cables between any two routers, or their bandwidth, symmetric."""
     n = topology.n_ports
     links = slice(topology.first_router_link, None)
     src, dst = topology.link_src[links] - n, topology.link_dst[links] - n
@@ -73,18 +66,11 @@ def _fiedler(graph: sparse.csr_array) -> NDArray[np.float64]:
 def search_cut(
     graph: sparse.csr_array, size: int, rng: np.random.Generator, *, starts: int = 10
 ) -> Cut:
-    """Return a set of ``size`` routers with few links to the rest: an upper bound.
+    """Return ``size`` routers with few links to the rest of a `router_graph`: an upper bound.
 
-    Starts from both ends of the Fiedler order and from sets grown router by router (the
-    one with the most links into the set, ties at random), each improved by passes of
-    Kernighan and Lin (1970): swap the best pair, lock it, keep the best prefix.
-
-    Parameters
-    ----------
-    graph : (n, n) sparse
-        Of `router_graph`.
-    starts : int
-        Grown sets.
+    Starts from both ends of the Fiedler order and from ``starts`` sets grown router by router (the
+    one with the most links into the set, ties at random), each improved by passes of Kernighan and
+    Lin (1970): swap the best pair, lock it, keep the best prefix.
     """
     n = _check_size(graph, size)
     order = np.argsort(_fiedler(graph), kind="stable")

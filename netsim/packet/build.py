@@ -33,7 +33,7 @@ from netsim.packet.model import (
 )
 from netsim.packet.rails import nic_links
 from netsim.packet.routing_tables import looks_visits, one_channel_from
-from netsim.packet.tables import Arrays, Events, Paces, Table, aligned_zeros, make_table
+from netsim.packet.tables import Arrays, EndPoints, Events, Paces, Table, aligned_zeros, make_table
 from netsim.routing.base import Routing
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic
@@ -221,7 +221,6 @@ def build_arrays(
     sc = scalars[0]
     sc.seed, sc.records = seed, record_messages
     recorded = program.n_messages if record_messages and program.n_messages else 1
-    waits = program.step_waits_sends
     return Arrays(
         sc=scalars,
         links=_link_rows(topology, config, clock),
@@ -247,16 +246,32 @@ def build_arrays(
         arriving=np.full(n_links, -1, dtype=np.int32),
         marked=np.zeros((n_links >> 6) + 1 + (n_links >> 12) + 1, dtype=np.uint64),
         timers=_timers(traffic, stream_rank, tick, n_ports if sc.tracks else 0),
-        step_start=_ticks(step_starts_ps(traffic), tick),
-        sender=program.send_stream_from() if sc.tracks else np.zeros(1, dtype=np.int32),
+        ends=_end_points(traffic, config, sc, messages, n_queues, tick),
+    )
+
+
+def _end_points(
+    traffic: Traffic, config: PacketConfig, sc: Any, messages: Table, n_queues: int, tick_ps: int
+) -> EndPoints | None:
+    """Return what end points need, None if none is set and no other kernels are compiled for it."""
+    if not (
+        sc.both_ways or sc.has_starts or sc.tracks or sc.resumes
+        or sc.n_messages or config.paces_flows
+    ):  # fmt: skip
+        return None
+    program, tracks = traffic.program, sc.tracks
+    waits = program.step_waits_sends
+    return EndPoints(
+        ports=make_table(
+            2 * sc.n_nodes if sc.both_ways else 1, t.PORT, began=-1, end=-1, end_before=-1
+        ),
+        step_start=_ticks(step_starts_ps(traffic), tick_ps),
+        sender=program.send_stream_from() if tracks else np.zeros(1, dtype=np.int32),
         step_waits=np.array([False] if waits is None else waits, dtype=np.bool_),
-        tracks=track_rows(traffic, stream_rank) if sc.tracks else aligned_zeros(1, t.TRACK),
+        tracks=track_rows(traffic, program.stream_rank()) if tracks else aligned_zeros(1, t.TRACK),
         fresh=messages.copy() if sc.loops or sc.resumes else aligned_zeros(1, t.MESSAGE),
         sent=np.zeros(len(messages) if sc.resumes else 1, dtype=np.int32),
         control_tail=np.full(n_queues if sc.resumes else 1, -1, dtype=np.int64),
-        ports=make_table(
-            2 * n_ports if sc.both_ways else 1, t.PORT, began=-1, end=-1, end_before=-1
-        ),
     )
 
 

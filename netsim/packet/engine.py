@@ -188,7 +188,8 @@ def _run(
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     else:
         paces = paces_of(arrays, traffic, config, clock)
-        tables = tables_class(routing, config)(*tables)
+        if arrays.ends is None:
+            tables = tables_class(routing, config)(*tables)
         loop = partial(kernels_engine.run, None, paces, in_parts)
         arrays = _run_on_one(loop, arrays, tables, clock, until, progress)
     return arrays, crossbar

@@ -17,6 +17,7 @@ from netsim.packet.kernels_links import enqueue, next_vc, start_at_once, try_lin
 from netsim.packet.kernels_memory import prefetch, row_of
 from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankMode, arrive, rank_phase, run_ready
+from netsim.packet.kernels_sends import is_over
 from netsim.packet.kernels_visits import choose
 from netsim.packet.kernels_wheel import (
     FINE_MASK,
@@ -135,9 +136,8 @@ def is_routed_ahead(border, a, k, p):
 def forward(border, a, paces, p, q, is_last, latest):
     """Let a routed packet start on its link, if it certainly may, or wait for it."""
     size = a.wire[np.uint64(row_of(a.packets, p).size_class)]
-    if paces is None:  # noqa: SIM102 - left out of what is compiled where flows are paced
-        if is_last and start_at_once(border, a, p, q, size, latest):
-            return
+    if paces is None and is_last and start_at_once(border, a, p, q, size, latest):
+        return
     enqueue(a, p, q, size)
     if paces is not None:
         joined(a, paces, q >> a.sc[0].vshift, p)
@@ -334,9 +334,8 @@ def run(border, paces, in_parts, a, rt, until, budget):
         crowded = sc.n_packets > spare_packets or sc.n_credits > spare_credits
         if crowded or sc.n_tries > spare_tries or sc.n_far > spare_far:
             return GROW
-        if border is not None:  # noqa: SIM102 - left out of what is compiled for None
-            if outbox_full(border, 0):
-                return GROW
+        if border is not None and outbox_full(border, 0):
+            return GROW
         if done > budget:
             # before the wheel is turned to what comes next: it is read from now on
             return PAUSE
@@ -344,11 +343,11 @@ def run(border, paces, in_parts, a, rt, until, budget):
         now = next_event(sc, a.links, a.channels, a.packets, events, timer, until)
         if now == NONE:
             return DONE
-        if now > until or (sc.loops and sc.unfinished == 0 and now > sc.end):
+        if is_over(sc, a.ends, now, until):
             return ENDED
         sc.now = now
         if timer == now:
-            rank_phase(a, queuing, now)
+            rank_phase(a, a.ends, queuing, now)
         bucket = row_of(events.wheel, now & FINE_MASK)
         if bucket.packet >= 0:
             done += arrival_phase(border, a, starting, rt, bucket, paces)

@@ -91,22 +91,23 @@ def return_space_to(border, a, q, tick, size):
 
 
 @njit(**INNER_KERNEL)
-def serialisation_both_ways(a, link, size_class):
+def ser_both_ways(a, ends, link, size_class, alone):
     """Return how long a packet that starts now takes on a port's link ("Network interfaces").
 
-    Longer if the port's other link transmits, or has ended in this tick.
+    Longer than ``alone`` if the port's other link transmits, or has ended in this tick.
     """
     # Invariant: the result does not depend on which of the two links starts first in a tick: what
     # the other one has begun in this tick does not count, and what it ended in it does.
     sc = a.sc[0]
+    if ends is None or sc.both_ways == 0:
+        return alone
     link_row = row_of(a.links, link)
-    own = row_of(a.ports, link)
-    other = row_of(a.ports, link - sc.n_nodes if link >= sc.n_nodes else link + sc.n_nodes)
-    ser = a.ser[link_row.bandwidth, size_class]
+    own = row_of(ends.ports, link)
+    other = row_of(ends.ports, link - sc.n_nodes if link >= sc.n_nodes else link + sc.n_nodes)
+    ser = alone
     end = other.end_before if other.began == sc.now else other.end
     # a port on a scale-up switch has its link's own row
     if end >= sc.now and link_row.bandwidth >= sc.both_ways:
-        alone = ser
         ser = a.ser[link_row.bandwidth + sc.both_ways, size_class]
         if size_class == sc.common_class:
             row_of(a.counters, link).more_busy += ser - alone
@@ -129,8 +130,7 @@ def inject(border, a, m, number, q, size_class, begin):
     channel.room -= size
     p = new_packet(sc, a.events.chain)
     ser = a.ser[np.uint64(link_row.bandwidth), np.uint64(size_class)]
-    if sc.both_ways:
-        ser = serialisation_both_ways(a, port, size_class)
+    ser = ser_both_ways(a, a.ends, port, size_class, ser)
     packet = row_of(a.packets, p)
     packet.message = m
     packet.number = number
@@ -195,6 +195,27 @@ def channel_with_space(a, q, size):
 
 
 @njit(**HOT_KERNEL)
+def next_head(a, ends, q, is_last, tick):
+    """Return the head of queue ``q`` after a packet of its head, which leaves at ``tick``."""
+    queue = row_of(a.nodes, q)
+    m = queue.head
+    if ends is not None:
+        if is_last and a.sc[0].tracks:
+            send_leaves(a, m, tick)
+        if a.sc[0].resumes:
+            return resume_next(a, q, m, queue.sent + 1, is_last)
+    if not is_last:
+        queue.sent += 1
+        return m
+    m = np.int64(row_of(a.messages, m).next)
+    queue.head = m
+    if m >= 0:
+        queue.sent = 0
+        queue.count = row_of(a.messages, m).packets_left
+    return m
+
+
+@njit(**HOT_KERNEL)
 def try_node(border, a, port):
     """Start a packet on a port's injection link if possible ("Nodes")."""
     sc = a.sc[0]
@@ -205,15 +226,15 @@ def try_node(border, a, port):
         # "Priorities": each has its own queue of messages, the highest is tried first
         vc = low_bit(np.uint64(untried))
         untried &= untried - 1
-        queue = row_of(a.nodes, port + (vc >> sc.class_shift) * sc.n_nodes)
+        own = port + (vc >> sc.class_shift) * sc.n_nodes
+        queue = row_of(a.nodes, own)
         q = (port << sc.vshift) | vc
         m = queue.head
-        message = row_of(a.messages, m)
         number = queue.sent
         is_last = number + 1 == queue.count
         size_class = np.int64(0)
         if is_last:
-            size_class = np.int64(message.tail_class)
+            size_class = np.int64(row_of(a.messages, m).tail_class)
         size = a.wire[np.uint64(size_class)]
         if sc.node_channels > 1:
             q, wake = channel_with_space(a, q, size)
@@ -228,26 +249,10 @@ def try_node(border, a, port):
                 add_try(sc, link_row, a.events, port, wake)
             return
     ser = inject(border, a, m, number, q, size_class, sc.now)
-    if is_last and sc.tracks:
-        send_leaves(a, m, sc.now + ser)
-    if sc.resumes:
-        m = resume_next(a, (vc >> sc.class_shift) * sc.n_nodes + port, m, number + 1, is_last)
-        if m < 0:
-            link_row.waiting_vcs &= ~(np.int64(1) << vc)
-            if link_row.waiting_vcs == 0:
-                return
-    elif not is_last:
-        queue.sent = number + 1
-    else:
-        m = np.int64(message.next)
-        queue.head = m
-        if m < 0:
-            link_row.waiting_vcs &= ~(np.int64(1) << vc)
-            if link_row.waiting_vcs == 0:
-                return
-        else:
-            queue.sent = 0
-            queue.count = row_of(a.messages, m).packets_left
+    if next_head(a, a.ends, own, is_last, sc.now + ser) < 0:
+        link_row.waiting_vcs &= ~(np.int64(1) << vc)
+        if link_row.waiting_vcs == 0:
+            return
     add_try(sc, link_row, a.events, port, sc.now + ser)
 
 
@@ -372,8 +377,8 @@ def try_link(border, a, link):
         link_row.waiting_vcs = waiting_vcs
         link_row.served_vcs = after_service(sc, served_vcs, vc)
         link_row.waiting -= ser
-        if link < 2 * sc.n_nodes and sc.both_ways:
-            ser = serialisation_both_ways(a, link, size_class)
+        if link < 2 * sc.n_nodes:
+            ser = ser_both_ways(a, a.ends, link, size_class, ser)
         tick = arrival_tick(sc, link_row, link, sc.now, ser)
         send_off(border, a, p, q, size_class, sc.now, ser, tick)
         if waiting_vcs != 0:

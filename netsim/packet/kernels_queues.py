@@ -20,9 +20,9 @@ def set_head(a, q, part):
     queue = row_of(a.nodes, q)
     queue.head = part
     if part >= 0:
-        queue.sent = a.sent[part]
+        queue.sent = a.ends.sent[part]
         # some of its packets may have arrived
-        queue.count = row_of(a.fresh, part).packets_left
+        queue.count = row_of(a.ends.fresh, part).packets_left
 
 
 @njit(**INNER_KERNEL)
@@ -30,8 +30,8 @@ def post_control(a, part, q):
     """Put a request or a clear-to-send before a queue's data; return whether it is the head."""
     # Invariant: such parts are the first ones of a queue, in the order in which they were posted.
     queue = row_of(a.nodes, q)
-    before = a.control_tail[q]
-    a.control_tail[q] = part
+    before = a.ends.control_tail[q]
+    a.ends.control_tail[q] = part
     message = row_of(a.messages, part)
     if before >= 0:
         message.next = row_of(a.messages, before).next
@@ -43,7 +43,7 @@ def post_control(a, part, q):
     if queue.head < 0:
         queue.tail = part
     else:
-        a.sent[queue.head] = queue.sent
+        a.ends.sent[queue.head] = queue.sent
     set_head(a, q, part)
     return True
 
@@ -53,11 +53,11 @@ def resume_next(a, q, part, sent, is_last):
     """Return the head of a queue after a packet of its head: the next part in turn, -1 for none."""
     queue = row_of(a.nodes, q)
     message = row_of(a.messages, part)
-    a.sent[part] = 0 if is_last else sent
+    a.ends.sent[part] = 0 if is_last else sent
     after = np.int64(message.next)
     if is_last:
-        if a.control_tail[q] == part:
-            a.control_tail[q] = -1
+        if a.ends.control_tail[q] == part:
+            a.ends.control_tail[q] = -1
     else:
         # behind the next port_messages - 1 parts
         at = part

@@ -55,8 +55,8 @@ class RankMode(NamedTuple):
     border: Any
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def count(a, m):
+@njit(**HOT_KERNEL)
+def count(a, ends, m):
     """Count a message toward its step; a rank that waited for it is put on the list."""
     message = row_of(a.messages, m)
     step = row_of(a.steps, message.step)
@@ -66,7 +66,7 @@ def count(a, m):
         # It does not continue here, as another rank may be posting its sends: `run_ready` follows.
         rank.waits = 0
         make_ready(a, message.rank)
-    if a.sc[0].tracks:
+    if ends is not None and a.sc[0].tracks:
         send_counted(a, m)
 
 
@@ -102,11 +102,11 @@ def deliver(a, m):
     if a.sc[0].has_recv_cost and a.recv_cost[m] > 0:
         queue_receive(a, m)
     else:
-        count(a, m)
+        count(a, a.ends, m)
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def post(a, mode, m, node):
+@njit(**HOT_KERNEL)
+def post(a, ends, mode, m, node):
     """Put message ``m`` into a queue of its node, or hand it over if the receiver is local."""
     sc = a.sc[0]
     if sc.records:
@@ -117,7 +117,7 @@ def post(a, mode, m, node):
         local = message.to_port == node
     else:
         local = row_of(a.ranks, message.rank).node == node
-    if sc.tracks:
+    if ends is not None and sc.tracks:
         send_posted(a, m, local)
     if local:
         deliver(a, m)
@@ -132,7 +132,7 @@ def post_away(a, in_parts, at_once, border, m, node):
     if in_parts is not None:
         post_in_parts(a, m)
     elif at_once is None or not leave_at_once(border, a, m, node):
-        post_part(a, m, node)
+        post_part(a, a.ends, m, node)
 
 
 @njit(**HOT_KERNEL)
@@ -144,8 +144,8 @@ def arrive(a, in_parts, part):
         part_arrived(a, part)
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def post_part(a, part, port):
+@njit(**HOT_KERNEL)
+def post_part(a, ends, part, port):
     """Put a part into a port's queue."""
     sc = a.sc[0]
     message = row_of(a.messages, part)
@@ -158,7 +158,7 @@ def post_part(a, part, port):
     # requests), for all of them run through its one ``next``.
     message.next = -1
     is_first = queue.head < 0
-    if sc.control_first and part >= sc.request * sc.n_messages:
+    if ends is not None and sc.control_first and part >= sc.request * sc.n_messages:
         is_first = post_control(a, part, priority_class * sc.n_nodes + port)
         if is_first:
             link_row.waiting_vcs |= np.int64(1) << (priority_class << sc.class_shift)
@@ -179,7 +179,7 @@ def post_part(a, part, port):
 @njit(**INNER_KERNEL)
 def post_part_of_several(a, part):
     """Put a part into its own port's queue; compiled once, separately from the common path."""
-    post_part(a, part, np.int64(row_of(a.messages, part).from_port))
+    post_part(a, a.ends, part, np.int64(row_of(a.messages, part).from_port))
 
 
 @njit(**INNER_KERNEL)
@@ -254,25 +254,25 @@ def clear_parked(a, s):
             return
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def begin_or_end(a, r, rank):
+@njit(**HOT_KERNEL)
+def begin_or_end(a, ends, r, rank):
     """Schedule the step that a rank is at, or end the program after the last."""
     if rank.step < rank.step_end:
         rank.must_begin = 1
-    elif not a.sc[0].tracks or program_ends(a, r):
+    elif ends is None or not a.sc[0].tracks or program_ends(a, r):
         rank.finish = a.sc[0].now
 
 
-@njit(**PLAIN_KERNEL, inline="always")
-def next_step(a, r, rank):
+@njit(**HOT_KERNEL)
+def next_step(a, ends, r, rank):
     """Finish the current step: schedule the next one, or end the program (rules 2 and 4)."""
     sc = a.sc[0]
-    if sc.tracks:
+    if ends is not None and sc.tracks:
         leave_step(a, r)
     if rank.kind > 0:
         rank.exposed[np.uint64(rank.kind - 1)] += sc.now - rank.began
     rank.step += 1
-    begin_or_end(a, r, rank)
+    begin_or_end(a, ends, r, rank)
 
 
 @njit(**HOT_KERNEL)
@@ -283,14 +283,14 @@ def run_rank(a, mode, r, posting, sent):
     0: the processor has worked on that one.
     """
     node = row_of(a.ranks, r).node
-    while posting or begins_to_send(a, mode.in_parts, r):
-        if not post_sends(a, mode, r, node, sent):
+    while posting or begins_to_send(a, a.ends, mode.in_parts, r):
+        if not post_sends(a, a.ends, mode, r, node, sent):
             return
         posting, sent = False, np.int64(-1)
 
 
 @njit(**HOT_KERNEL)
-def begins_to_send(a, in_parts, r):
+def begins_to_send(a, ends, in_parts, r):
     """Begin what a free processor does next; False unless it is to post a step's sends."""
     rank = row_of(a.ranks, r)
     sc = a.sc[0]
@@ -303,15 +303,14 @@ def begins_to_send(a, in_parts, r):
         return False
     rank.must_begin = 0
     s = rank.step
-    if in_parts is not None:  # noqa: SIM102 - left out of what is compiled for None
-        if sc.request >= 0:
-            clear_parked(a, s)
+    if in_parts is not None and sc.request >= 0:
+        clear_parked(a, s)
     if sc.has_compute:
         rank.kind = a.compute[s] >> KIND_SHIFT
         rank.began = sc.now
         ticks = a.compute[s] - (rank.kind << KIND_SHIFT)
-        if sc.has_starts:
-            ticks += max(0, a.step_start[s] - sc.now)
+        if ends is not None and sc.has_starts:
+            ticks += max(0, ends.step_start[s] - sc.now)
         if ticks > 0:
             rank.cpu = COMPUTE
             add_timer(a, r, sc.now + ticks)
@@ -320,7 +319,7 @@ def begins_to_send(a, in_parts, r):
 
 
 @njit(**HOT_KERNEL)
-def post_sends(a, mode, r, node, sent):
+def post_sends(a, ends, mode, r, node, sent):
     """Post the sends of the present step, from ``sent`` on if that is not below 0 (rule 1).
 
     The first other one that costs time occupies the processor: False then.
@@ -340,20 +339,20 @@ def post_sends(a, mode, r, node, sent):
             rank.sending = m
             add_timer(a, r, sc.now + a.send_cost[m])
             return False
-        post(a, mode, m, node)
+        post(a, ends, mode, m, node)
     # rule 2: it leaves the step if the messages for it have been counted
     step = row_of(a.steps, s)
-    if sc.tracks:
+    if ends is not None and sc.tracks:
         add_sends(a, r, s)
     if step.arrived >= step.need:
-        next_step(a, r, rank)
+        next_step(a, ends, r, rank)
     else:
         rank.waits = 1
     return True
 
 
 @njit(**HOT_KERNEL)
-def on_timer(a, r):
+def on_timer(a, ends, r):
     """Finish the operation of a processor; return the arguments of `run_rank` that follow."""
     sc = a.sc[0]
     rank = row_of(a.ranks, r)
@@ -361,28 +360,28 @@ def on_timer(a, r):
     finished = rank.cpu
     sent = np.int64(-1)
     if finished == START:
-        if sc.tracks:
-            row_of(a.tracks, r).began = sc.now
-        begin_or_end(a, r, rank)
+        if ends is not None and sc.tracks:
+            row_of(ends.tracks, r).began = sc.now
+        begin_or_end(a, ends, r, rank)
     elif finished == SEND:
         sent = rank.sending
     elif finished == RECEIVE:
         m = rank.recv_head
         rank.recv_head = row_of(a.messages, m).next
-        count(a, m)
+        count(a, ends, m)
     return finished in (COMPUTE, SEND), sent
 
 
 @njit(**HOT_KERNEL)
-def next_ready(a):
+def next_ready(a, ends):
     """Take the first of the listed ranks that may continue and is not busy; -1 for none."""
     sc = a.sc[0]
     while sc.ready_head >= 0:
         r = sc.ready_head
         rank = row_of(a.ranks, r)
         sc.ready_head = rank.ready_next
-        if not sc.tracks or not begins_again(a, r):
-            next_step(a, r, rank)
+        if ends is None or not sc.tracks or not begins_again(a, r):
+            next_step(a, ends, r, rank)
         if rank.cpu == IDLE:
             return r
     return np.int64(-1)
@@ -391,10 +390,10 @@ def next_ready(a):
 @njit(**HOT_KERNEL)
 def run_ready(a, mode):
     """Process the list of ranks that may continue, first in, first out ("Order")."""
-    r = next_ready(a)
+    r = next_ready(a, a.ends)
     while r >= 0:
         run_rank(a, mode, r, False, np.int64(-1))
-        r = next_ready(a)
+        r = next_ready(a, a.ends)
 
 
 @njit(**INNER_KERNEL)
@@ -413,7 +412,7 @@ def fetch_timers(sc, timers, ranks, steps, links, channels, messages):
 
 
 @njit(**HOT_KERNEL)
-def rank_phase(a, mode, now):
+def rank_phase(a, ends, mode, now):
     """Run phase 2 ("Order"): sends that have left, then ranks whose time has come, by number."""
     sc = a.sc[0]
     timer = row_of(a.timers, 0)
@@ -424,12 +423,12 @@ def rank_phase(a, mode, now):
         if sc.n_links > CACHED_LINKS and timer.tick != now:
             fetch_timers(sc, a.timers, a.ranks, a.steps, a.links, a.channels, a.messages)
         posting, sent = False, np.int64(-1)
-        if r < 0:
+        if ends is not None and r < 0:
             send_left(a, r + sc.n_streams)
-            r = next_ready(a)
+            r = next_ready(a, ends)
         else:
-            posting, sent = on_timer(a, r)
+            posting, sent = on_timer(a, ends, r)
         while r >= 0:
             run_rank(a, mode, r, posting, sent)
             posting, sent = False, np.int64(-1)
-            r = next_ready(a)
+            r = next_ready(a, ends)

@@ -1,8 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """A rank's own sends: when all have left the node, and when a group that loops begins again.
 
-The rules are those of docs/end-points.md, "Own sends" and "Groups that loop". Nothing here runs
-where no step waits for sends and no group loops (`tracks` of `netsim.packet.tables.SCALARS`).
+The rules are those of docs/end-points.md, "Own sends" and "Groups that loop". Only what sets timers
+and lists ranks runs where no step waits for sends and no group loops (`tracks` of
+`netsim.packet.tables.SCALARS`).
 ``a`` is the run's `Arrays`.
 """
 
@@ -36,10 +37,18 @@ def make_ready(a, r):
     sc.ready_tail = r
 
 
+@njit(**HOT_KERNEL)
+def is_over(sc, ends, now, until):
+    """Return whether a run ends before tick ``now``."""
+    if ends is not None and sc.loops and sc.unfinished == 0 and now > sc.end:
+        return True
+    return now > until
+
+
 @njit(**INNER_KERNEL)
 def send_posted(a, m, local):
     """Count a message among the sends of its rank that are not complete."""
-    track = row_of(a.tracks, a.sender[m])
+    track = row_of(a.ends.tracks, a.ends.sender[m])
     track.uncounted += 1
     if not local:
         track.unsent += row_of(a.messages, m).parts_left if a.sc[0].n_messages > 0 else 1
@@ -55,16 +64,16 @@ def send_leaves(a, part, tick):
         if 0 <= sc.request <= part // sc.n_messages:
             return  # a request or a clear-to-send is no send of the program
         part %= sc.n_messages
-    r = a.sender[part]
-    if row_of(a.tracks, r).waits:
+    r = a.ends.sender[part]
+    if row_of(a.ends.tracks, r).waits:
         add_timer(a, r - sc.n_streams, tick)
 
 
 @njit(**INNER_KERNEL)
 def add_sends(a, r, s):
     """Count the sends of a rank toward step ``s``, which waits for them, if all have left."""
-    track = row_of(a.tracks, r)
-    if track.waits and a.step_waits[s] and track.unsent == 0:
+    track = row_of(a.ends.tracks, r)
+    if track.waits and a.ends.step_waits[s] and track.unsent == 0:
         row_of(a.steps, s).arrived += SENDS
 
 
@@ -72,7 +81,7 @@ def add_sends(a, r, s):
 def send_left(a, r):
     """Process a part that has left its node; the rank may leave the step that waits for it."""
     a.sc[0].end = a.sc[0].now
-    row_of(a.tracks, r).unsent -= 1
+    row_of(a.ends.tracks, r).unsent -= 1
     rank = row_of(a.ranks, r)
     if rank.waits:
         add_sends(a, r, rank.step)
@@ -85,8 +94,8 @@ def send_left(a, r):
 @njit(**INNER_KERNEL)
 def send_counted(a, m):
     """Process that a message has been counted; its sender may begin its next round."""
-    r = np.int64(a.sender[m])
-    track = row_of(a.tracks, r)
+    r = np.int64(a.ends.sender[m])
+    track = row_of(a.ends.tracks, r)
     track.uncounted -= 1
     rank = row_of(a.ranks, r)
     between = rank.step == rank.step_end and rank.finish < 0
@@ -103,7 +112,7 @@ def send_counted(a, m):
 @njit(**INNER_KERNEL)
 def begins_again(a, r):
     """Return whether a rank that may continue does so with its next round."""
-    track = row_of(a.tracks, r)
+    track = row_of(a.ends.tracks, r)
     again = track.again
     track.again = 0
     row_of(a.ranks, r).must_begin |= again
@@ -113,7 +122,7 @@ def begins_again(a, r):
 @njit(**INNER_KERNEL)
 def leave_step(a, r):
     """Keep what has come for the next round of a step that a rank of a group that loops leaves."""
-    if row_of(a.tracks, r).first >= 0:
+    if row_of(a.ends.tracks, r).first >= 0:
         step = row_of(a.steps, row_of(a.ranks, r).step)
         step.arrived -= step.need
 
@@ -122,7 +131,7 @@ def leave_step(a, r):
 def program_ends(a, r):
     """Return whether a rank is done after its last step; if not, it begins again when it may."""
     sc = a.sc[0]
-    track = row_of(a.tracks, r)
+    track = row_of(a.ends.tracks, r)
     if track.first < 0:
         sc.unfinished -= 1
         return True
@@ -136,7 +145,7 @@ def begin_round(a, r):
     # Invariant: all messages that it sent have been counted, so their rows are in no list.
     sc = a.sc[0]
     rank = row_of(a.ranks, r)
-    track = row_of(a.tracks, r)
+    track = row_of(a.ends.tracks, r)
     if track.began == sc.now:
         return False  # it would do so for ever in this tick
     track.began = sc.now
@@ -147,6 +156,6 @@ def begin_round(a, r):
     stride = sc.n_messages if sc.n_messages > 0 else max(1, len(a.messages))
     for first in range(0, len(a.messages), stride):
         for m in range(first + begin, first + end):
-            row_of(a.messages, m).packets_left = row_of(a.fresh, m).packets_left
-            row_of(a.messages, m).parts_left = row_of(a.fresh, m).parts_left
+            row_of(a.messages, m).packets_left = row_of(a.ends.fresh, m).packets_left
+            row_of(a.messages, m).parts_left = row_of(a.ends.fresh, m).parts_left
     return True

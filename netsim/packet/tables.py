@@ -41,14 +41,16 @@ def record(*fields: tuple[Any, ...]) -> np.dtype[Any]:
 # others have finished, whose unfinished streams are counted; resumes: whether a port may send the
 # packets of a part with others between them
 SCALARS = record(
-    (np.int64, "now horizon end seed until most_ahead router_latency both_ways"),
+    (np.int64, "now horizon end seed until most_ahead router_latency"),
     (np.int64, "crossing_overhead n_timers n_far n_later n_starts n_opened n_tries n_packets"),
     (np.int64, "n_credits free_packet used_packets free_credit used_credits free_try used_tries"),
     (np.int64, "ready_head ready_tail n_nodes n_links n_vcs vshift class_shift one_channel"),
     (np.int64, "per_class node_channels random_visits looks_visits room_vc compares_credits"),
     (np.int64, "buffer_bytes common_class n_messages request has_compute has_recv_cost records"),
-    (np.int64, "has_send_cost head_counts needs_credit fetch_starts round_number n_streams"),
-    (np.int64, "has_starts tracks loops unfinished resumes port_messages control_first"),
+    (np.int64, "has_send_cost head_counts needs_credit fetch_starts round_number"),
+    # of runs with `EndPoints` only
+    (np.int64, "both_ways has_starts n_streams tracks loops unfinished resumes port_messages"),
+    (np.int64, "control_first"),
 )
 
 # try_tick is when the link will be tried; waiting the ticks of serialisation in its FIFOs;
@@ -184,6 +186,32 @@ class Events(NamedTuple):
     far: Table
 
 
+class EndPoints(NamedTuple):
+    """What ports and ranks have beyond the defaults, each of length 1 where it is not used.
+
+    Attributes
+    ----------
+    ports : (links of ports,) PORT, where `both_ways` is not 0
+    step_start : (steps,) ticks before which a step does not compute
+    sender, step_waits, tracks
+        Where ranks look at their sends: (messages,) the sending stream; (steps,) whether a step
+        waits for sends; (streams,) TRACK.
+    fresh : rows of messages before they are sent, where groups loop or `resumes`
+    sent, control_tail
+        Where `resumes`: (rows of messages,) packets of a part that have been sent, while it is not
+        at the head; (ports' queues,) the last request or clear-to-send in it.
+    """
+
+    ports: Table
+    step_start: I64
+    sender: I32
+    step_waits: NDArray[np.bool_]
+    tracks: Table
+    fresh: Table
+    sent: I32
+    control_tail: I64
+
+
 class Arrays(NamedTuple):
     """Everything `kernels_engine.run` gets but the routing's tables.
 
@@ -206,15 +234,8 @@ class Arrays(NamedTuple):
     order, chosen : (n_links,) the packets of a phase in their order; the router that each comes to,
         then the channel chosen for it
     timers : heap of TIMED, by rank
-    ports : (links of ports,) PORT; length 1 where `both_ways` is 0
-    step_start : (steps,) ticks before which a step does not compute; length 1 without
-    sender, step_waits, tracks
-        Where ranks look at their sends, else of length 1: (messages,) the sending stream; (steps,)
-        whether a step waits for sends; (streams,) TRACK.
-    fresh : rows of messages before they are sent, where groups loop or `resumes`
-    sent, control_tail
-        Where `resumes`, else of length 1: (rows of messages,) packets of a part that have been
-        sent, while it is not at the head; (ports' queues,) the last request or clear-to-send in it.
+    ends : what end points beyond the defaults need, or None
+        Kernels are compiled without a trace of it for None.
     """
 
     sc: Table
@@ -241,14 +262,7 @@ class Arrays(NamedTuple):
     order: I32
     chosen: I32
     timers: Table
-    ports: Table
-    step_start: I64
-    sender: I32
-    step_waits: NDArray[np.bool_]
-    tracks: Table
-    fresh: Table
-    sent: I32
-    control_tail: I64
+    ends: EndPoints | None
 
 
 class Paces(NamedTuple):

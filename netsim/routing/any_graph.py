@@ -45,20 +45,11 @@ BoolArray = NDArray[np.bool_]
 
 
 class ShortestPaths:
-    """The links on shortest paths between routers.
+    """The links on shortest paths between routers, of which ``longest`` is the longest, at least 1.
 
-    Attributes
-    ----------
-    distance : (n_routers, n_routers) int16
-    longest : int
-        Links of the longest path between routers with nodes, at least 1.
-    targets : (n_targets,) int64
-        Routers with nodes, ascending.
-    place : (n_routers, n_routers) int32
-        Where in ``lists`` the list of links from row toward column begins; of no meaning on the
-        diagonal and toward routers without nodes.
-    lists : (k,) int32
-        Lists one after the other: number of links, then the links, ascending.
+    ``targets`` are the routers with nodes, ascending. ``place[row, column]`` is where in ``lists``
+    the links from row toward column begin, their number first; it has no meaning on the diagonal
+    and toward routers without nodes.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -295,15 +286,7 @@ def equal_cost_routing(
     queue_pairs: int = 0,
     seed_each_hop: bool = True,
 ) -> Routing:
-    """Build a routing that chooses among all links on shortest paths.
-
-    Parameters
-    ----------
-    code : int
-        LEAST_LOADED or EQUAL_COST.
-    queue_pairs, seed_each_hop
-        See `netsim.routing.base.Routing`.
-    """
+    """Build a routing of code LEAST_LOADED or EQUAL_COST among all links on shortest paths."""
     pick = least_loaded if code == LEAST_LOADED else _named_or_drawn
     paths = ShortestPaths(topology)
     n_vcs = channels(paths)

@@ -224,17 +224,10 @@ def dragonfly_routing(
 ) -> Routing:
     """Build one of `CODES` on a dragonfly, or those that it has on a dragonfly+.
 
-    Parameters
-    ----------
-    topology : Topology
-        Of family "dragonfly", or "dragonfly-plus" (`netsim.routing.dragonfly_plus`).
-    ugal : Ugal, optional
-        Of "ugal-l", "ugal-g" and "par". Its bias is ``params[0]`` of the tables in
-        picoseconds; an engine that counts in other ticks divides it there.
-    intermediate : str
-        What "valiant" and "ugal-l" draw: a "group" or a "node".
-    counts_bids : bool
-        Whether "ugal-l" and "par" see the heads that bid for a link.
+    ``ugal`` is of "ugal-l", "ugal-g" and "par". Its bias is ``params[0]`` of the tables in
+    picoseconds; an engine that counts in other ticks divides it there. "valiant" and "ugal-l" draw
+    a "group" or a "node". ``counts_bids``: whether "ugal-l" and "par" see the heads that bid for a
+    link.
     """
     shape = topology.shape
     ugal = Ugal("output-queue") if ugal is None else ugal

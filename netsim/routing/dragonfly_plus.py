@@ -211,13 +211,7 @@ class _PlusReference:
 def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Routing:
     """Build "minimal", "valiant", "ugal-l" or "ugal-g" on a dragonfly+.
 
-    Parameters
-    ----------
-    topology : Topology
-        Of family "dragonfly-plus".
-    bias_ps : int
-        UGAL's bias in picoseconds, towards the minimal path; see
-        `netsim.routing.dragonfly.dragonfly_routing`.
+    UGAL's bias, towards the minimal path, is that of `netsim.routing.dragonfly.dragonfly_routing`.
     """
     shape = topology.shape
     assert isinstance(shape, DragonflyPlusShape)

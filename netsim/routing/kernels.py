@@ -31,22 +31,9 @@ from netsim.routing.tables import StaticTables, UgalTables
 
 @njit(**PLAIN_KERNEL, forceinline=True)
 def route(rt, router, dst_node, state, key, wire_bytes, view):  # type: ignore[no-untyped-def]
-    """Return the next hop of a packet.
+    """Return the next link, channel and state of a packet; link -1 for a code without a rule.
 
-    Parameters
-    ----------
-    rt : RouteTables
-    router, dst_node, state : int64
-    key : uint64
-        Fresh for every (message, packet, router visit).
-    wire_bytes : int64
-        Of the packet.
-    view : LinkView
-
-    Returns
-    -------
-    link, vc, state : int64
-        Link -1 for a code without a rule.
+    The key is fresh for every (message, packet, router visit).
     """
     dst_router = entry(rt.port_router, dst_node)
     rule, state, vc = RULE_OF[np.uint64(rt.code)], np.int64(state), np.int64(0)

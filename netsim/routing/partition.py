@@ -16,11 +16,11 @@ A machine's routing holds inside its partitions:
 Up before down: one channel is free of deadlock.
 
 A partition is rearrangeable, not free of contention: for every permutation there are routes at
-one flow a link (``tests/partition_permutation.py``), but a static routing does not know the
-permutation. Measured with random permutations in Jigsaw's partitions on a nearly full tree of
-radix 18, over all flows between leaves: with jobs of 400 nodes on average 42 % of the flows have a
-link with one other flow on it and 17 % one with two or more; with jobs of 60 nodes 38 and 11 %
-(``test_random_permutations_meet_under_static_routing`` in ``tests/test_routing_partition.py``).
+one flow a link, but a static routing does not know the permutation. Measured with random
+permutations in Jigsaw's partitions on a nearly full tree of radix 18, over all flows between
+leaves: with jobs of 400 nodes on average 42 % of the flows have a link with one other flow on it
+and 17 % one with two or more; with jobs of 60 nodes 38 and 11 %
+(``experiments/jigsaw/tests/test_rearrangeable.py``).
 
 Between nodes of different partitions, and where a partition has no open link, all ports are open.
 
@@ -89,22 +89,12 @@ class _PartitionReference(UpDown):
 def partition_routing(
     topology: Topology, partitions: Iterable[tuple[ArrayLike, ArrayLike]], rule: str = STATIC
 ) -> Routing:
-    """Route every partition's traffic on its own links.
+    """Route the traffic of every partition of a fat-tree on its own links.
 
-    Parameters
-    ----------
-    topology : Topology
-        A fat-tree.
-    partitions : iterable of (nodes, links)
-        As in the placements of policies that allocate links. No node in two of them.
-    rule : str
-        Name of the machine's routing on a fat-tree, which holds inside the partitions as well.
-
-    Returns
-    -------
-    Routing
-        Named "partition" or "partition adaptive" ..., one channel, for both engines. Its tables
-        take 8 bytes for each pair of a leaf and a node (1458 nodes: 2 MB; 5488: 17 MB).
+    Partitions are (nodes, links), as in the placements of policies that allocate links; no node is
+    in two of them. ``rule`` is the machine's routing on a fat-tree, which holds inside the
+    partitions as well. The tables take 8 bytes for each pair of a leaf and a node (1458 nodes: 2
+    MB; 5488: 17 MB).
     """
     parts = [partition_shape(topology, nodes, links) for nodes, links in partitions]
     s = topology.shape

@@ -46,16 +46,9 @@ def _prefix_first(items: set[int], first: set[int]) -> list[int]:
 
 
 def partition_shape(topology: Topology, nodes: ArrayLike, links: ArrayLike) -> PartitionShape:
-    """Sort a partition's nodes and links by leaf, pod and switch.
+    """Sort the nodes and links of a partition of a fat-tree by leaf, pod and switch.
 
-    Parameters
-    ----------
-    topology : Topology
-        A fat-tree.
-    nodes : (k,) int
-        At least one.
-    links : (m,) int
-        Router-to-router links; each cable may be named by either direction or both.
+    Links are between routers; each cable may be named by either direction or both.
     """
     s = topology.shape
     if not isinstance(s, FatTreeShape):

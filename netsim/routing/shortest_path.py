@@ -103,14 +103,9 @@ def table_routing(
 ) -> Routing:
     """Build a static routing from a table; with one channel a hop no cycle is possible.
 
-    Parameters
-    ----------
-    next_link : (n_routers, n_routers) int32
-        The link from the row's router toward the column's; -1 on the diagonal.
-    n_vcs : int
-        Router-to-router links of the longest path, or 1 if the channel is constant.
-    channel_step : {1, 0}
-        How much the channel rises a hop.
+    The table has the link from the row's router toward the column's; -1 on the diagonal. ``n_vcs``
+    is the number of links of the longest path, or 1 if the channel is constant (``channel_step``
+    0).
     """
 
     def choices(router: int, dst_node: int, state: int) -> list[Hop]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from operator import index
 
@@ -29,19 +30,27 @@ _LINK_BYTES = 250
 def need_size(where: str, given: str, n_nodes: int, n_links: int) -> None:
     """Refuse a network that cannot be numbered or held, before anything of it is made.
 
-    Parameters
-    ----------
-    where : str
-        The family.
-    given : str
-        The parameters that make it so large, as text.
-    n_nodes, n_links : int
-        Plain whole numbers, which do not overflow; directed links, those of the nodes among them.
+    ``given`` are the parameters that make it so large. The links, which are directed, include those
+    of the nodes; whole numbers do not overflow.
     """
     size = f"{where}: {given} makes {shown(n_nodes)} nodes and {shown(n_links)} links"
     if n_links > MAX_INDEX:
         raise NetcosimError(f"{size}; at most {MAX_INDEX:,} links can be numbered")
     need_memory(size, n_links * _LINK_BYTES)
+
+
+def need_dims(where: str, dims: Sequence[int], concentration: int) -> str:
+    """Refuse dimensions that are none, too many or too short; return them as text."""
+    if not dims:
+        raise NetcosimError(f"{where}: dims is empty; at least one dimension is needed")
+    if len(dims) > MAX_DIMENSIONS:
+        raise NetcosimError(
+            f"{where}: dims has {len(dims)} dimensions; at most {MAX_DIMENSIONS} are allowed"
+        )
+    for length in dims:
+        need_int(where, "a dimension's length", length, 1)
+    need_int(where, "concentration", concentration, 1)
+    return f"dims = {' x '.join(map(shown, dims))} of {shown(concentration)}"
 
 
 def need_int(where: str, what: str, value: object, low: int, high: int | None = None) -> int:

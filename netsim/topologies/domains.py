@@ -95,14 +95,7 @@ def hierarchy(
 ) -> Hierarchy:
     """Build a `Hierarchy` below the whole machine, its domains numbered without gaps.
 
-    Parameters
-    ----------
-    levels : sequence of str
-        Without the top one, which is the machine.
-    rows : sequence of (n_nodes,) int
-        Any number that identifies the domains of a level.
-    names : sequence of sequence of str, optional
-        By level, at those numbers.
+    A row has any numbers that identify the domains of a level; ``names`` are at those numbers.
     """
     domains, domain_names = [np.zeros(np.shape(rows[0]), dtype=np.int64)], [()]
     for i, row in enumerate(rows):

@@ -19,7 +19,7 @@ from netsim.topologies.checks import (
     need_one_of,
     need_size,
 )
-from netsim.topologies.domains import Hierarchy, hierarchy
+from netsim.topologies.domains import hierarchy
 from netsim.topologies.family import Family, Links, Name, NodeLinks, Nodes
 from netsim.topologies.positions import Layout, numbered, oval, places, ring_of_groups
 from netsim.topologies.rails import (
@@ -316,12 +316,6 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     return np.array(sorted(links), dtype=np.int64)
 
 
-def groups_and_routers(topology: Topology) -> Hierarchy:
-    """Return the hierarchy of machine, group and router (of a node's first port)."""
-    router = topology.node_router
-    return hierarchy(("group", "router"), (router // topology.shape.a, router))
-
-
 def groups_in_a_ring(topology: Topology) -> Layout:
     """Place groups around a ring, each with its routers in an oval, or by chassis for aries."""
     s = topology.shape
@@ -339,7 +333,7 @@ FAMILY = Family(
     builders=(dragonfly,),
     default_routing="minimal",
     links_between=links_between,
-    hierarchy=groups_and_routers,
+    hierarchy=lambda t: hierarchy(("group", "router"), (t.node_router // t.shape.a, t.node_router)),
     layout=groups_in_a_ring,
     small=(
         {"p": 1, "a": 2, "g": 5},

@@ -12,7 +12,7 @@ from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.parameters import OneOf
 from netsim.topologies.checks import need_int, need_one_of, need_size
-from netsim.topologies.domains import Hierarchy, hierarchy
+from netsim.topologies.domains import hierarchy
 from netsim.topologies.dragonfly import (
     ARRANGEMENTS,
     SEVERAL_GROUPS,
@@ -239,12 +239,6 @@ def links_between(topology: Topology, nodes: Nodes) -> Links:
     return np.array(sorted(links), dtype=np.int64)
 
 
-def groups_and_leaves(topology: Topology) -> Hierarchy:
-    """Return the hierarchy of machine, group and leaf (of a node's first port)."""
-    router = topology.node_router
-    return hierarchy(("group", "leaf"), (router // topology.shape.routers_per_group, router))
-
-
 def groups_in_a_ring(topology: Topology) -> Layout:
     """Return the groups around a ring, each an oval: its leaves on the outer half, its spines on
     the inner."""
@@ -262,7 +256,9 @@ FAMILY = Family(
     builders=(dragonfly_plus,),
     default_routing="minimal",
     links_between=links_between,
-    hierarchy=groups_and_leaves,
+    hierarchy=lambda t: hierarchy(
+        ("group", "leaf"), (t.node_router // t.shape.routers_per_group, t.node_router)
+    ),
     layout=groups_in_a_ring,
     small=(
         {"p": 1, "leaves": 2, "spines": 2, "g": 5},

@@ -86,11 +86,6 @@ class SmallFile:
         return files("netsim.topologies").joinpath("small", self.name).read_text("utf-8")
 
 
-def no_notes(topology: Topology) -> tuple[str, ...]:
-    """Return no notes."""
-    return ()
-
-
 @dataclass(frozen=True)
 class Family:
     """An entry of `netsim.topologies.registry.FAMILIES`."""
@@ -120,14 +115,11 @@ class Family:
     families and routings are tested."""
     small_files: tuple[SmallFile, ...] = ()
     """The same for a family whose machines come from files."""
-    notes: Callable[[Topology], tuple[str, ...]] = no_notes
+    notes: Callable[[Topology], tuple[str, ...]] = lambda topology: ()
     """``notes(topology)``: what a user should know of a machine, such as what was assumed, left out
     or rounded; a line each."""
     only_links: tuple[str, ...] = ()
     """Parameters that change links alone, and neither the nodes nor which of them are close."""
-    ignored_values: Callable[[Mapping[str, Any]], Mapping[str, str]] = lambda parameters: {}
-    """``ignored_values(parameters)``: values that a file makes superfluous, such as those for
-    levels that it does not have; the reason by the parameter's name."""
     reads: Callable[[Path, str], bool] | None = None
     """``reads(path, beginning of the text)``: whether a file looks like one of the family's."""
     from_object: Callable[[Any], Topology] | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, isclose
 from typing import Annotated, Any
@@ -166,6 +165,18 @@ class Nics:
         return self.nic_bandwidth_Bps * nics // (gpus_per_node * self.planes)
 
 
+_SEVERAL_LEAVES = ReadIf(
+    ("fabric", "nodes", "nodes_per_leaf"),
+    lambda fabric, nodes, some: fabric == RAIL or (some is not None and some < nodes),
+    'machine.nodes_per_leaf is below machine.nodes, or machine.fabric = "rail"',
+)
+_SEVERAL_PODS = ReadIf(
+    ("nodes", "nodes_per_pod"),
+    lambda nodes, some: some is not None and some < nodes,
+    "machine.nodes_per_pod is below machine.nodes",
+)
+
+
 @dataclass(frozen=True)
 class GpuFabric:
     """Switches that join the NICs."""
@@ -180,17 +191,18 @@ class GpuFabric:
     nodes_per_pod: Annotated[int | None, "nodes below the same spines; all if left out", Ge(1)] = (
         None
     )
-    spines: Annotated[int | None, "up-links of a leaf; by oversubscription if left out", Ge(1)] = (
-        None
-    )
+    spines: Annotated[
+        int | None, "up-links of a leaf; by oversubscription if left out", Ge(1), _SEVERAL_LEAVES
+    ] = None
     oversubscription: Annotated[
         float,
         "bandwidth to GPUs over bandwidth to spines, of a leaf",
         Gt(0),
         ReadIf(("spines",), lambda spines: spines is None, "machine.spines is not given"),
+        _SEVERAL_LEAVES,
     ] = 1.0
     core_oversubscription: Annotated[
-        float, "bandwidth to leaves over bandwidth to cores, of a spine", Gt(0)
+        float, "bandwidth to leaves over bandwidth to cores, of a spine", Gt(0), _SEVERAL_PODS
     ] = 1.0
     fabric_bandwidth_Bps: Annotated[
         int | None, "of a link between switches; a NIC's port if left out", Gt(0)
@@ -213,13 +225,10 @@ def gpu_cluster(
     plane. GPUs that share a NIC have an equal part of its bandwidth each; several NICs of a GPU are
     one of their bandwidth.
 
-    Returns
-    -------
-    Topology
-        Link kinds "relay", "leaf-up", "leaf-down", "spine-up" and "spine-down"; see
-        `netsim.topology.Topology` for those of GPUs. With fabric "rail-only" relays from leaves to
-        scale-up switches carry messages to other rails. Otherwise one a domain, and one a plane,
-        only join all switches to one network; they carry no message.
+    Links are "relay", "leaf-up", "leaf-down", "spine-up" and "spine-down"; see
+    `netsim.topology.Topology` for those of GPUs. With fabric "rail-only" relays from leaves to
+    scale-up switches carry messages to other rails. Otherwise one a domain, and one a plane, only
+    join all switches to one network; they carry no message.
     """
     s = _shape(nodes, gpus_per_node, scale_up, nics, fabric)
     planes, kind = s.planes, s.fabric
@@ -331,19 +340,6 @@ def _reached(key: str, wanted: float, n: int, what: str, even: float) -> str:
     )
 
 
-def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Return the keys for switches that a cluster does not have, and why it has none."""
-    nodes = parameters["nodes"]
-    ignored: dict[str, str] = {}
-    if parameters.get("fabric", RAIL) != RAIL and parameters.get("nodes_per_leaf", nodes) >= nodes:
-        why = "all nodes share leaves (read with machine.nodes_per_leaf below machine.nodes)"
-        ignored |= dict.fromkeys(("spines", "oversubscription"), why)
-    if parameters.get("nodes_per_pod", nodes) >= nodes:
-        why = "there is one pod (read with machine.nodes_per_pod below machine.nodes)"
-        ignored["core_oversubscription"] = why
-    return ignored
-
-
 def pods_and_nodes(topology: Topology) -> Hierarchy:
     """Return the hierarchy of machine, pod, segment (shared leaves), scale-up domain and node."""
     s = topology.shape
@@ -413,5 +409,4 @@ FAMILY = Family(
             "name": "domains of two nodes",
         },
     ),
-    ignored_values=ignored_values,
 )

@@ -18,7 +18,7 @@ from netsim.files import read_bytes
 from netsim.kinds import need_kinds
 from netsim.parameters import NamesFile
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
-from netsim.topologies.domains import Hierarchy, hierarchy
+from netsim.topologies.domains import hierarchy
 from netsim.topologies.family import EqualLinks, Family, Name
 from netsim.topologies.foreign import refuse_foreign
 from netsim.topology import Ports, RouterLinks, Topology, build_topology
@@ -62,13 +62,7 @@ def topology_from_cables(
 ) -> Topology:
     """Build a topology from undirected cables: link 2i goes along cable i, 2i + 1 back.
 
-    Parameters
-    ----------
-    nodes_per_router : (n_routers,) int
-        Nodes are numbered router by router.
-    cables : (m, 2) int
-        Router indices.
-    bandwidth_Bps, latency_s : (m,) or scalar
+    Nodes are numbered router by router. Cables are pairs of routers, (m, 2).
     """
     ends = np.asarray(cables, dtype=np.int64).reshape(-1, 2)
     m = len(ends)
@@ -153,22 +147,12 @@ def graph(
     link_latency_s: float = LINK_LATENCY_S,
     name: str | None = None,
 ) -> Topology:
-    """Build a topology from an undirected graph; its nodes are the routers.
+    """Build a topology from an undirected graph; its nodes are the routers, in its order.
 
-    Parameters
-    ----------
-    network : networkx.Graph or MultiGraph
-        Node attribute ``nodes`` or ``hosts``: compute nodes on the router (default 1, may be 0).
-        Edge attributes ``bandwidth_Bps`` and ``latency_s``, or with a unit ``bandwidth`` and
-        ``latency`` (optional). Parallel edges are parallel cables. Other numbers are reported by a
-        `netsim.errors.ModelWarning`.
-    node_latency_s, link_latency_s : float
-        For edges without attributes of their own.
-
-    Returns
-    -------
-    Topology
-        Link kind "link"; routers and cables in the graph's order.
+    Node attribute ``nodes`` or ``hosts``: compute nodes on the router (default 1, may be 0). Edge
+    attributes ``bandwidth_Bps`` and ``latency_s``, or with a unit ``bandwidth`` and ``latency``
+    (optional). Parallel edges are parallel cables. Other numbers are reported by a
+    `netsim.errors.ModelWarning`.
     """
     name = name or "graph"
     if network.is_directed():
@@ -298,12 +282,6 @@ def from_networkx(network: nx.Graph[Any], **parameters: Any) -> Topology:
     return graph(network, **{key: network.graph[key] for key in of_nodes} | parameters)
 
 
-def labelled_routers(topology: Topology) -> Hierarchy:
-    """Return the hierarchy of machine and router, with the graph's own labels."""
-    names = tuple(map(str, topology.shape.labels))
-    return hierarchy(("router",), (topology.node_router,), (names,))
-
-
 def looks_like(path: Path, text: str) -> bool:
     """Return whether a file is GraphML, GML or node-link JSON."""
     links = '"nodes"' in text and ('"links"' in text or '"edges"' in text)
@@ -315,6 +293,6 @@ FAMILY = Family(
     description="any undirected networkx graph, or a GraphML, GML, JSON or edge-list file",
     builders=(graph_file,),
     from_object=from_networkx,
-    hierarchy=labelled_routers,
+    hierarchy=lambda t: hierarchy(("router",), (t.node_router,), ([*map(str, t.shape.labels)],)),
     reads=looks_like,
 )

@@ -12,7 +12,7 @@ from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
-from netsim.topologies.checks import MAX_DIMENSIONS, need_int, need_size
+from netsim.topologies.checks import MAX_DIMENSIONS, need_dims, need_int, need_size
 from netsim.topologies.domains import grid_hierarchy
 from netsim.topologies.family import Concentration, EqualLinks, Family, Name
 from netsim.topologies.graph import topology_from_cables
@@ -34,20 +34,10 @@ class HyperXShape:
     """Nodes a router."""
 
     def __post_init__(self) -> None:
-        if not self.dims:
-            raise NetcosimError("hyperx: dims is empty; at least one dimension is needed")
-        if len(self.dims) > MAX_DIMENSIONS:
-            raise NetcosimError(
-                f"hyperx: dims has {len(self.dims)} dimensions; at most {MAX_DIMENSIONS} are "
-                "allowed"
-            )
-        for length in self.dims:
-            need_int("hyperx", "a dimension's length", length, 1)
-        need_int("hyperx", "concentration", self.concentration, 1)
+        given = need_dims("hyperx", self.dims, self.concentration)
         routers = math.prod(self.dims)
         nodes = routers * self.concentration
         links = 2 * nodes + routers * sum(length - 1 for length in self.dims)
-        given = f"dims = {' x '.join(map(shown, self.dims))} of {shown(self.concentration)}"
         need_size("hyperx", given, nodes, links)
 
 

@@ -85,10 +85,7 @@ def places(group: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def oval(place: NDArray[np.int64], size: NDArray[np.int64]) -> tuple[ArrayLike, ArrayLike]:
     """Place members around an oval, so that every link between two is visible; one in the middle.
 
-    Returns
-    -------
-    along, out : (n,) float64
-        In -1 to 1: see `ring_of_groups`.
+    Returned are the places along the ring and outwards, in -1 to 1, for `ring_of_groups`.
     """
     share = place / size
     # even steps outwards and back, so that none crowd at the ends of a slim oval
@@ -103,13 +100,7 @@ def ring_of_groups(
 ) -> Layout:
     """Return the groups around a ring, clockwise from the top, each in a sector of its own.
 
-    Parameters
-    ----------
-    group : (n_routers,) int
-    along, out : (n_routers,) float
-        A router's place in its group in -1 to 1: clockwise along the ring, and outwards.
-    names : sequence of str
-        Of all groups.
+    A router's place in its group is in -1 to 1: clockwise along the ring, and outwards.
     """
     group, along, out = np.asarray(group), np.asarray(along), np.asarray(out)
     if len(names) == 1:
@@ -124,11 +115,7 @@ def ring_of_groups(
 def grid(dims: Sequence[int]) -> Layout:
     """Place planes of the last two dimensions as grids side by side, nested above three.
 
-    Parameters
-    ----------
-    dims : sequence of int
-        Routers are numbered with the last dimension fastest. Dimensions of length 1 do not show; a
-        single one is drawn as a ring.
+    The last dimension is fastest. Those of length 1 do not show; a single one is drawn as a ring.
 
     Examples
     --------
@@ -179,16 +166,9 @@ def rows_of_levels(
 ) -> Layout:
     """Place levels as rows, leaves at the bottom, with a domain's routers side by side in a band.
 
-    Parameters
-    ----------
-    height : (n_routers,) int
-        Level of each router; leaves have 0.
-    band : (n_routers,) int
-        -1 where a router belongs to no band: those have the whole width, a row a level.
-    names : sequence of str
-        Of the bands.
-    above : sequence of str
-        Of the levels that have routers in no band, from the lowest: each is a group.
+    Leaves have height 0. Routers of band -1 belong to none: those have the whole width, a row a
+    level. ``names`` are those of the bands, ``above`` those of the levels that have routers in no
+    band, from the lowest: each is a group.
 
     Examples
     --------

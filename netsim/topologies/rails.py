@@ -29,14 +29,8 @@ RailRouters = Annotated[
 def need_rails(where: str, rails: int, rail_routers: str, what: str, together: int) -> None:
     """Refuse rails that do not fit the machine.
 
-    Parameters
-    ----------
-    where : str
-        The family.
-    what : str
-        The parameter with the number of neighbouring routers.
-    together : int
-        Its value; with "different", whole blocks of ``rails`` routers must fit in.
+    ``what`` is the parameter with the number of neighbouring routers, ``together`` its value; with
+    "different", whole blocks of ``rails`` routers must fit in.
     """
     need_int(where, "rails", rails, 1)
     need_one_of(where, "rail_routers", rail_routers, RAIL_ROUTERS)
@@ -57,12 +51,8 @@ def port_routers(
 ) -> NDArray[np.int64]:
     """Return the router of each port for an equal number of nodes a router, (n_ports,) int64.
 
-    Parameters
-    ----------
-    n_routers : int
-        Those with nodes.
-    nodes_per_router : int
-        Nodes with a port on a router: they have all their ports on its block.
+    Counted are routers with nodes, and nodes with a port on a router: they have all their ports on
+    its block.
 
     Examples
     --------

@@ -91,15 +91,7 @@ def make_topology(family: str, params: Mapping[str, object] | nx.Graph[Any]) -> 
 
 
 def small_machine(family: str, number: int, params: Mapping[str, object]) -> Topology:
-    """Build one of a family's small test machines, with additional parameters.
-
-    Parameters
-    ----------
-    number : int
-        Among `Family.small` and `Family.small_files`.
-    params : mapping
-        Those of its builder.
-    """
+    """Build one of a family's small test machines (`Family.small`), with additional parameters."""
     entry = FAMILIES[family]
     if number < len(entry.small):
         return make_topology(family, {**entry.small[number], **params})

@@ -66,15 +66,7 @@ def slimfly(
     links: Annotated[EqualLinks, "bandwidths and latencies"] = EqualLinks(),
     name: Name = None,
 ) -> Topology:
-    """Build a Slim Fly.
-
-    Parameters
-    ----------
-    q : int
-        See `SlimFlyShape`.
-    concentration : int, optional
-        By default half the router's links, rounded up (full global bandwidth).
-    """
+    """Build a Slim Fly; by default a router has half as many nodes as links (full bandwidth)."""
     need_int("slimfly", "q", q, 3)
     degree = (3 * q - (1 if q % 4 == 1 else -1)) // 2
     shape = SlimFlyShape(q, -(-degree // 2) if concentration is None else concentration)

@@ -63,10 +63,7 @@ class Declared:
 def read_slurm(path: Path, topology: str | None = None) -> Declared:
     """Read a `topology.yaml` (by the end of its name) or a `topology.conf`.
 
-    Parameters
-    ----------
-    topology : str, optional
-        Which one of a `topology.yaml`; by default the cluster's, else the first.
+    ``topology`` is one of a `topology.yaml`; by default the cluster's, else the first.
     """
     if path.suffix.lower() in YAML_SUFFIXES:
         declared = _read_yaml(path, topology)

@@ -13,18 +13,10 @@ LongArray = NDArray[np.int64]
 def domains_spanned(
     h: Hierarchy, nodes: NDArray[np.integer], node_ptr: NDArray[np.integer]
 ) -> LongArray:
-    """Return the number of domains of each level that the nodes of each job span.
+    """Return the number of domains of each level that the nodes of each job span, (n_levels, n).
 
-    Parameters
-    ----------
-    nodes : (total,) int
-    node_ptr : (n + 1,) int
-        Job i has ``nodes[node_ptr[i]:node_ptr[i + 1]]``.
-
-    Returns
-    -------
-    (n_levels, n) int64
-        The lowest level's are what schedulers count as switches. 0 for a job without nodes.
+    Job i has ``nodes[node_ptr[i]:node_ptr[i + 1]]``; one without nodes spans 0. The lowest level's
+    are what schedulers count as switches.
 
     Examples
     --------
@@ -47,16 +39,7 @@ def least_domains(h: Hierarchy, n_nodes: NDArray[np.integer]) -> LongArray:
     """Return the fewest domains of each level that hold so many nodes on the empty machine.
 
     Each level on its own: the placement that spans fewest leaves may not be one that spans fewest
-    pods, where domains are of different sizes.
-
-    Parameters
-    ----------
-    n_nodes : (n,) int
-        At most the machine's.
-
-    Returns
-    -------
-    (n_levels, n) int64
+    pods, where domains are of different sizes. The result is (n_levels, n) int64.
     """
     return np.stack(
         [

@@ -97,13 +97,9 @@ def switch_network(family: str, name: str, wiring: Wiring) -> Topology:
     """Build the topology of a wiring. Nodes are numbered leaf by leaf, neighbours side by side.
 
     Switches that no node is on or behind are left out. Where planes of switches meet only in the
-    nodes, each plane has its own rails. Fabrics that nothing joins are islands.
-
-    Returns
-    -------
-    Topology
-        Link kinds "up" and "down" (between levels), "level" (within one) and, between planes,
-        "relay"; cable i is the links 2i along it and 2i + 1 back.
+    nodes, each plane has its own rails. Fabrics that nothing joins are islands. Links are "up" and
+    "down" (between levels), "level" (within one) and, between planes, "relay"; cable i is the links
+    2i along it and 2i + 1 back.
     """
     if not len(wiring.nodes):
         raise NetcosimError(f"{name}: no node is attached to a switch")

@@ -10,7 +10,7 @@ core switch.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +20,7 @@ from annotated_types import Ge, Gt
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
+from netsim.inputs import is_input
 from netsim.parameters import NamesFile, ReadIf
 from netsim.topologies.checks import SCALE_UP_BPS, need_size
 from netsim.topologies.domains import hierarchy
@@ -49,6 +50,19 @@ MAX_LEVELS = 32
 ByLevel = float | Sequence[float]
 
 
+def _has_levels(values: object, file: Any, topology: str | None) -> bool:
+    """Return whether a file has a level of switches with cables up for each value of a list."""
+    if not isinstance(values, (list, tuple)) or len(values) < 2:
+        return True
+    path = Path(file["file"] if is_input(file) else file)
+    return len(values) <= int(_heights(path, _below_one_core(read_slurm(path, topology))).max())
+
+
+def _if_levels(key: str) -> ReadIf:
+    where = "machine.file has a level of switches with cables up for each value"
+    return ReadIf((key, "file", "topology"), _has_levels, where)
+
+
 @dataclass(frozen=True)
 class Uplinks:
     """How many cables a switch has up; the last value of a list holds for all higher levels too."""
@@ -58,11 +72,13 @@ class Uplinks:
         "bandwidth up for what comes from below a switch; a list is from the leaves up",
         Gt(0),
         ReadIf(("uplinks",), lambda uplinks: uplinks is None, "machine.uplinks is not given"),
+        _if_levels("taper"),
     ] = 1.0
     uplinks: Annotated[
         int | Sequence[int] | None,
         "cables up from every switch, instead of taper; a list is from the leaves up",
         Ge(1),
+        _if_levels("uplinks"),
     ] = None
 
     def __str__(self) -> str:
@@ -303,22 +319,6 @@ def _inside(fine: NDArray[np.integer], coarse: NDArray[np.integer]) -> bool:
     return len(pairs[0]) == len(np.unique(fine))
 
 
-def ignored_values(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Return which of ``taper`` and ``uplinks`` has values for levels that the file lacks."""
-    name = "taper" if parameters.get("uplinks") is None else "uplinks"
-    given = parameters.get(name)
-    if not isinstance(given, (list, tuple)) or len(given) < 2:
-        return {}
-    path = Path(parameters["file"])
-    declared = read_slurm(path, parameters.get("topology"))
-    # the switches of the highest level have no cables up
-    levels = int(_heights(path, _below_one_core(declared)).max())
-    if len(given) <= levels:
-        return {}
-    count = f"{levels} level{'s' if levels != 1 else ''} of switches with cables up"
-    return {name: f"of its {len(given)} values the first {levels} are: {path.name} has {count}"}
-
-
 # Notes on the machine
 
 
@@ -379,7 +379,6 @@ FAMILY = Family(
     default_routing="min-hop",
     hierarchy=domains_of,
     layout=layout_of_levels,
-    ignored_values=ignored_values,
     notes=notes_of,
     reads=looks_like,
     small_files=(

@@ -11,9 +11,8 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from netsim.errors import NetcosimError
-from netsim.limits import shown
 from netsim.parameters import ReadIf
-from netsim.topologies.checks import MAX_DIMENSIONS, need_int, need_size
+from netsim.topologies.checks import need_dims, need_int, need_size
 from netsim.topologies.domains import grid_hierarchy
 from netsim.topologies.family import Concentration, EqualLinks, Family, Name
 from netsim.topologies.positions import grid
@@ -43,15 +42,7 @@ class TorusShape:
     them the wrap link (True; so Blue Gene/Q counts them)."""
 
     def __post_init__(self) -> None:
-        if not self.dims:
-            raise NetcosimError("torus: dims is empty; at least one dimension is needed")
-        if len(self.dims) > MAX_DIMENSIONS:
-            raise NetcosimError(
-                f"torus: dims has {len(self.dims)} dimensions; at most {MAX_DIMENSIONS} are allowed"
-            )
-        for length in self.dims:
-            need_int("torus", "a dimension's length", length, 1)
-        need_int("torus", "concentration", self.concentration, 1)
+        given = need_dims("torus", self.dims, self.concentration)
         for what in ("wrap", "bandwidth_factor"):
             if len(getattr(self, what)) != len(self.dims):
                 raise NetcosimError(
@@ -63,7 +54,6 @@ class TorusShape:
                 raise NetcosimError(
                     f"torus: bandwidth_factor {factor}; it must be above 0 and finite"
                 )
-        given = f"dims = {' x '.join(map(shown, self.dims))} of {shown(self.concentration)}"
         links = 2 * self.n_nodes + 2 * len(self.dims) * self.n_routers
         need_size("torus", given, self.n_nodes, links)
 

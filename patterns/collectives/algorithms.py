@@ -26,11 +26,6 @@ def ring(order: IntArray, n_steps: int, ahead: int = 0) -> Transfers:
 
     All-reduce takes 2 (p - 1) steps (Patarasuk and Yuan, JPDC 2009), all-gather the first p - 1 of
     them. Reduce-scatter takes as many one unit behind, so that each rank ends with its own.
-
-    Parameters
-    ----------
-    order : (p,) int
-        The ranks as they follow each other.
     """
     p = len(order)
     need_messages(p * n_steps, p * n_steps, f"a ring of {p} ranks")
@@ -240,6 +235,28 @@ def binomial(p: int, *, scatter: bool = False) -> Transfers:
     away = distance[step]
     units = (rank, np.minimum(rank + away, p)) if scatter else (0, p)
     return make_transfers(n_steps, p, rank - away, step, rank, step, units)
+
+
+def binomial_at_once(p: int) -> Transfers:
+    """Send the buffer along a binomial tree as Open MPI does: to all children at once.
+
+    The child with the largest subtree is the last: children that share a link all have the buffer
+    when the last one has it.
+    """
+    rank = np.arange(1, p)
+    parent = rank & (rank - 1)
+    depth = (parent[:, None] >> np.arange(p.bit_length()) & 1).sum(axis=1)
+    n_steps = int(depth.max(initial=-1)) + 1
+    return make_transfers(n_steps, p, parent, depth, rank, depth, (0, p))
+
+
+def one_by_one(p: int) -> Transfers:
+    """Gather at rank 0, which asks one rank after the other by an empty message."""
+    rank, empty = np.arange(1, p), np.zeros(p - 1, dtype=np.int64)
+    src, dst = np.concatenate((empty, rank)), np.concatenate((rank, empty))
+    src_step, dst_step = np.concatenate((rank - 1, rank)), np.tile(rank - 1, 2)
+    units = (np.concatenate((empty, rank)), np.concatenate((empty, rank + 1)))
+    return make_transfers(p if p > 1 else 0, p, src, src_step, dst, dst_step, units)
 
 
 def hierarchical(n_ranks: int, gpus_per_node: int, operation: str, chunks: int) -> Transfers:

@@ -40,121 +40,105 @@ class RankLayout:
     """n_ranks, gpus_per_node, channels, chunks: Nodes are equally large here."""
 
 
-def _ring(layout: RankLayout, rounds: int, ahead: int = 0) -> Transfers:
-    orders = made.ring_orders(layout.n_ranks, layout.gpus_per_node, layout.channels)
-    steps = rounds * (layout.n_ranks - 1)
-    return interleave([made.ring(order, steps, ahead) for order in orders], layout.chunks)
+Maker = Callable[[RankLayout], Transfers]
 
 
-def _tree(layout: RankLayout, *, star: bool) -> Transfers:
-    channels = layout.gpus_per_node if star else layout.channels
-    trees = made.tree_parents(layout.n_ranks, layout.gpus_per_node, channels, star=star)
+def _orders(at: RankLayout) -> Sequence[IntArray]:
+    return made.ring_orders(at.n_ranks, at.gpus_per_node, at.channels)
+
+
+def _ring(at: RankLayout, rounds: int, ahead: int = 0) -> Transfers:
+    steps = rounds * (at.n_ranks - 1)
+    return interleave([made.ring(order, steps, ahead) for order in _orders(at)], at.chunks)
+
+
+def _tree(at: RankLayout, *, star: bool) -> Transfers:
+    channels = at.gpus_per_node if star else at.channels
+    trees = made.tree_parents(at.n_ranks, at.gpus_per_node, channels, star=star)
     parts = [made.to_root(parent, made.levels_of(parent)) for parent in trees]
     steps = max(up.n_steps for up in parts)
     parts = [replace(up, n_steps=steps) for up in parts]
-    return interleave([then(up, reverse(up)) for up in parts], layout.chunks, len(parts))
+    return interleave([then(up, reverse(up)) for up in parts], at.chunks, len(parts))
 
 
-def _broadcast(layout: RankLayout, parents: Sequence[IntArray]) -> Transfers:
+def _broadcast(at: RankLayout, parents: Sequence[IntArray]) -> Transfers:
     parts = [reverse(made.to_root(parent, made.levels_of(parent))) for parent in parents]
-    return interleave(parts, layout.chunks, len(parts))
+    return interleave(parts, at.chunks, len(parts))
 
 
-def _broadcast_ring(layout: RankLayout) -> Transfers:
-    orders = made.ring_orders(layout.n_ranks, layout.gpus_per_node, layout.channels)
-    return _broadcast(layout, [made.chain_parents(order) for order in orders])
-
-
-def _broadcast_tree(layout: RankLayout) -> Transfers:
-    return _broadcast(layout, made.tree_parents(layout.n_ranks, layout.gpus_per_node, 1)[:1])
-
-
-def _hierarchical(operation: str) -> Callable[[RankLayout], Transfers]:
+def _hierarchical(operation: str) -> Maker:
     return lambda at: made.hierarchical(at.n_ranks, at.gpus_per_node, operation, at.chunks)
 
 
-def _halving(operation: str) -> Callable[[RankLayout], Transfers]:
-    return lambda at: made.recursive_halving(at.n_ranks, operation)
+def _of_ranks(make: Callable[..., Transfers], *arguments: str, **options: bool) -> Maker:
+    """Return what a function makes of the number of ranks."""
+    return lambda at: make(at.n_ranks, *arguments, **options)
 
 
-def _direct(operation: str) -> Callable[[RankLayout], Transfers]:
-    return lambda at: made.direct(at.n_ranks, operation)
+def _all_of(*parts: Maker) -> Maker:
+    return lambda at: then(*(part(at) for part in parts))
 
 
-def _direct_all_reduce(layout: RankLayout) -> Transfers:
-    p = layout.n_ranks
-    return then(made.direct(p, "reduce-scatter"), made.direct(p, "all-gather"))
+_SCATTER = _of_ranks(made.binomial, scatter=True)
+"""With an all-gather after it, it is a broadcast (Thakur et al., IJHPCA 2005)."""
 
-
-def _binomial(layout: RankLayout) -> Transfers:
-    return made.binomial(layout.n_ranks, scatter=True)
-
-
-def _scatter_then(gathered: Callable[[int], Transfers]) -> Callable[[RankLayout], Transfers]:
-    """Return a broadcast: a binomial scatter, then an all-gather (Thakur et al., IJHPCA 2005)."""
-    return lambda layout: then(_binomial(layout), gathered(layout.n_ranks))
-
-
-def _doubling_gather(p: int) -> Transfers:
-    return made.recursive_halving(p, "all-gather")
-
-
-LIBRARY: Mapping[str, Mapping[str, Callable[[RankLayout], Transfers]]] = {
+LIBRARY: Mapping[str, Mapping[str, Maker]] = {
     "all-reduce": {
-        "ring": lambda layout: _ring(layout, 2),
-        "tree": lambda layout: _tree(layout, star=False),
+        "ring": lambda at: _ring(at, 2),
+        "tree": lambda at: _tree(at, star=False),
         "hierarchical": _hierarchical("all-reduce"),
-        "nvls": lambda layout: _tree(layout, star=True),
-        "recursive-halving": _halving("all-reduce"),
-        "recursive-doubling": lambda layout: made.recursive_doubling(layout.n_ranks),
-        "direct": _direct_all_reduce,
+        "nvls": lambda at: _tree(at, star=True),
+        "recursive-halving": _of_ranks(made.recursive_halving, "all-reduce"),
+        "recursive-doubling": _of_ranks(made.recursive_doubling),
+        "direct": _all_of(
+            _of_ranks(made.direct, "reduce-scatter"), _of_ranks(made.direct, "all-gather")
+        ),
     },
     "reduce-scatter": {
-        "ring": lambda layout: _ring(layout, 1, -1),
+        "ring": lambda at: _ring(at, 1, -1),
         "hierarchical": _hierarchical("reduce-scatter"),
-        "recursive-halving": _halving("reduce-scatter"),
-        "direct": _direct("reduce-scatter"),
-        "pairwise": lambda at: made.direct(at.n_ranks, "reduce-scatter", pairwise=True),
+        "recursive-halving": _of_ranks(made.recursive_halving, "reduce-scatter"),
+        "direct": _of_ranks(made.direct, "reduce-scatter"),
+        "pairwise": _of_ranks(made.direct, "reduce-scatter", pairwise=True),
     },
     "all-gather": {
-        "ring": lambda layout: _ring(layout, 1),
+        "ring": lambda at: _ring(at, 1),
         "hierarchical": _hierarchical("all-gather"),
-        "recursive-halving": _halving("all-gather"),
-        "direct": _direct("all-gather"),
-        "bruck": lambda layout: made.bruck(layout.n_ranks, "all-gather"),
-        "neighbor-exchange": lambda layout: made.neighbor_exchange(layout.n_ranks),
+        "recursive-halving": _of_ranks(made.recursive_halving, "all-gather"),
+        "direct": _of_ranks(made.direct, "all-gather"),
+        "bruck": _of_ranks(made.bruck, "all-gather"),
+        "neighbor-exchange": _of_ranks(made.neighbor_exchange),
     },
     "broadcast": {
-        "ring": _broadcast_ring,
-        "tree": _broadcast_tree,
-        "direct": lambda layout: made.from_root(layout.n_ranks),
-        "binomial": lambda layout: made.binomial(layout.n_ranks),
-        "scatter-ring": _scatter_then(lambda p: made.ring(np.arange(p), p - 1)),
-        "scatter-doubling": _scatter_then(_doubling_gather),
+        "ring": lambda at: _broadcast(at, [made.chain_parents(order) for order in _orders(at)]),
+        "tree": lambda at: _broadcast(at, made.tree_parents(at.n_ranks, at.gpus_per_node, 1)[:1]),
+        "direct": _of_ranks(made.from_root),
+        "binomial": _of_ranks(made.binomial),
+        "binomial-at-once": _of_ranks(made.binomial_at_once),
+        "scatter-ring": _all_of(_SCATTER, _of_ranks(lambda p: made.ring(np.arange(p), p - 1))),
+        "scatter-doubling": _all_of(_SCATTER, _of_ranks(made.recursive_halving, "all-gather")),
     },
     "reduce": {
-        "direct": lambda layout: reverse(made.from_root(layout.n_ranks)),
-        "binomial": lambda layout: reverse(made.binomial(layout.n_ranks)),
-        "recursive-halving": lambda layout: then(
-            made.recursive_halving(layout.n_ranks, "reduce-scatter"), reverse(_binomial(layout))
+        "direct": lambda at: reverse(made.from_root(at.n_ranks)),
+        "binomial": lambda at: reverse(made.binomial(at.n_ranks)),
+        "recursive-halving": _all_of(
+            _of_ranks(made.recursive_halving, "reduce-scatter"), lambda at: reverse(_SCATTER(at))
         ),
     },
     "gather": {
-        "direct": lambda layout: reverse(made.from_root(layout.n_ranks, scatter=True)),
-        "binomial": lambda layout: reverse(_binomial(layout)),
+        "direct": lambda at: reverse(made.from_root(at.n_ranks, scatter=True)),
+        "binomial": lambda at: reverse(_SCATTER(at)),
+        "one-by-one": _of_ranks(made.one_by_one),
     },
-    "scatter": {
-        "direct": lambda layout: made.from_root(layout.n_ranks, scatter=True),
-        "binomial": _binomial,
-    },
+    "scatter": {"direct": _of_ranks(made.from_root, scatter=True), "binomial": _SCATTER},
     "all-to-all": {
-        "direct": _direct("all-to-all"),
-        "pairwise": lambda layout: made.direct(layout.n_ranks, "all-to-all", pairwise=True),
-        "bruck": lambda layout: made.bruck(layout.n_ranks, "all-to-all"),
-        "pxn": lambda layout: made.pxn(layout.n_ranks, layout.gpus_per_node),
-        "hierarchical": lambda layout: reverse(made.pxn(layout.n_ranks, layout.gpus_per_node)),
+        "direct": _of_ranks(made.direct, "all-to-all"),
+        "pairwise": _of_ranks(made.direct, "all-to-all", pairwise=True),
+        "bruck": _of_ranks(made.bruck, "all-to-all"),
+        "pxn": lambda at: made.pxn(at.n_ranks, at.gpus_per_node),
+        "hierarchical": lambda at: reverse(made.pxn(at.n_ranks, at.gpus_per_node)),
     },
-    "send-recv": {"direct": lambda layout: made.neighbours(layout.n_ranks)},
+    "send-recv": {"direct": _of_ranks(made.neighbours)},
 }
 """Transfers of each operation by algorithm."""
 ALGORITHMS = ("auto", *dict.fromkeys(name for one in LIBRARY.values() for name in one))
@@ -256,25 +240,13 @@ class Collective:
     def messages(
         self, members: IntArray, message_bytes: int, first_step: int = 0
     ) -> tuple[Messages, int]:
-        """Return the messages of one or more groups that run it at the same time.
+        """Return the messages of groups that run it at the same time, and the steps of a rank.
 
-        Parameters
-        ----------
-        members : (n_groups, p) int
-            Ranks of each group, node after node.
-        message_bytes : int
-            The size in the tables of nccl-tests: the buffer of a rank before an all-reduce,
-            reduce-scatter, reduce, broadcast or all-to-all, after an all-gather; the message of
-            send-recv; what rank 0 has before a scatter or after a gather.
-            All-to-all sends ``floor(message_bytes / p)`` to each rank.
-        first_step : int
-            Step of each rank in which it begins.
-
-        Returns
-        -------
-        messages : Messages
-        n_steps : int
-            Steps that each rank takes.
+        Ranks of a group, (n_groups, p), are node after node; each begins in ``first_step``. The
+        size is that in the tables of nccl-tests: the buffer of a rank before an all-reduce,
+        reduce-scatter, reduce, broadcast or all-to-all, after an all-gather; the message of
+        send-recv; what rank 0 has before a scatter or after a gather. All-to-all sends
+        ``floor(message_bytes / p)`` to each rank.
         """
         p = members.shape[1]
         t = self.transfers(p, message_bytes)

@@ -103,18 +103,12 @@ def then(*parts: Transfers) -> Transfers:
 def interleave(parts: Sequence[Transfers], chunks: int, lag: int | None = None) -> Transfers:
     """Run several collectives of one shape side by side, each on its own parts of the buffer.
 
-    They take turns: step s of turn q is step ``s lag + q``. A message is waited for just before
-    the first step that may need it.
-
-    Parameters
-    ----------
-    chunks : int
-        Each is repeated so often: turns are all parts with their first chunk, then the second, ...
-    lag : int, optional
-        All turns by default: each step comes for all chunks, then the next one, and as many
-        messages of a rank are under way. With as many as there are parts a chunk is one step
-        behind the chunk before it. Parts in which a rank has different roles need that: it would
-        otherwise wait in each turn for ranks that wait in the turn before.
+    Turns are all parts with their first chunk, then the second, ...: step s of turn q is step ``s
+    lag + q``. A message is waited for just before the first step that may need it. By default
+    ``lag`` is all turns: each step comes for all chunks, then the next one, and as many messages of
+    a rank are under way. With as many as there are parts a chunk is one step behind the chunk
+    before it. Parts in which a rank has different roles need that: it would otherwise wait in each
+    turn for ranks that wait in the turn before.
     """
     turns, n_steps, n_units = [*parts] * chunks, parts[0].n_steps, parts[0].n_units
     n, lag = len(turns), lag or len(turns)
@@ -165,18 +159,10 @@ def pipeline(phases: Sequence[Transfers], chunks: int) -> Transfers:
 def in_groups(
     t: Transfers, members: IntArray, n_units: int, first_unit: ArrayLike = 0, stretch: int = 1
 ) -> Transfers:
-    """Run a collective in each of several groups at once.
+    """Run a collective in each of several groups at once: rank ``members[g, i]`` is its rank i.
 
-    Parameters
-    ----------
-    members : (n_groups, p) int
-        Rank ``members[g, i]`` is rank i of the collective in group g.
-    n_units : int
-        Units of the larger buffer.
-    first_unit : int or (n_groups,) int
-        Where the buffer of a group begins in the larger one.
-    stretch : int
-        Units of the larger buffer for each unit of the collective.
+    The larger buffer has ``n_units``; that of a group begins at ``first_unit``, and has ``stretch``
+    units for each unit of the collective.
     """
     begin = np.asarray(first_unit, dtype=np.int64)[..., None]
     return make_transfers(

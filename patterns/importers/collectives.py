@@ -58,22 +58,10 @@ def _block(sizes: Sizes) -> int:
     return total // n if total % n == 0 else total // max(1, n - 1)
 
 
-def _none(sizes: Sizes) -> int:
-    return 1
-
-
-def _received(sizes: Sizes) -> int:
-    return max(received for _, received in sizes)
-
-
-def _sent(sizes: Sizes) -> int:
-    return max(sent for sent, _ in sizes)
-
-
 EXPANDED: dict[str, tuple[Callable[[int, int], Program], Callable[[Sizes], int]]] = {
-    "barrier": (barrier, _none),
-    "bcast": (bcast, _received),
-    "reduce": (reduce, _sent),
+    "barrier": (barrier, lambda sizes: 1),
+    "bcast": (bcast, lambda sizes: max(received for _, received in sizes)),
+    "reduce": (reduce, lambda sizes: max(sent for sent, _ in sizes)),
     "allreduce": (allreduce_recursive_doubling, _block),
     "allgather": (allgather, _block),
     "alltoall": (all_to_all, _block),
@@ -83,16 +71,9 @@ EXPANDED: dict[str, tuple[Callable[[int, int], Program], Callable[[Sizes], int]]
 
 @lru_cache(maxsize=64)
 def steps_of(name: str, n_ranks: int, message_bytes: int) -> tuple[tuple[Step, ...], ...]:
-    """Return the steps of every rank of a collective with root 0.
+    """Return the steps of every rank, at least 2, of a collective of `EXPANDED` with root 0.
 
-    Parameters
-    ----------
-    name : str
-        A key of `EXPANDED`.
-    n_ranks : int
-        At least 2.
-    message_bytes : int
-        Of one block; 0 is sent as 1 byte.
+    ``message_bytes`` are those of one block; 0 is sent as 1 byte.
     """
     program = EXPANDED[name][0](n_ranks, max(1, message_bytes))
     receives: list[list[tuple[int, int]]] = [[] for _ in range(program.n_steps)]

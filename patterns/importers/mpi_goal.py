@@ -161,16 +161,10 @@ def mpi_goal(
     """Convert the events of a run to a schedule.
 
     On each rank the order is that of the events. A blocking send is complete at the end of its
-    call, another where its request is; a receive is placed where the rank needed it. Time
-    between a rank's MPI calls is a ``calc``; time inside them is not. Tags of the communicator
-    of all ranks stay; those of others, and collectives, get further numbers.
-
-    Parameters
-    ----------
-    compute_scale : float
-        Calculations take so many times as long; 0 leaves them out.
-    leave_out : collection of str
-        Collectives that are not in `EXPANDED` and may be missing.
+    call, another where its request is; a receive is placed where the rank needed it. Time between a
+    rank's MPI calls is a ``calc``, ``compute_scale`` times as long, or none at 0; time inside them
+    is not. Tags of the communicator of all ranks stay; those of others, and collectives, get
+    further numbers. ``leave_out`` are collectives that are not in `EXPANDED` and may be missing.
     """
     if not any(e.kind in _COMMUNICATES for events in ranks for e in events):
         raise NetcosimError("no MPI messages or collectives in it")

@@ -26,15 +26,7 @@ _SIMPLE = {
 def otf2_goal(
     path: str | Path, compute_scale: float = 1.0, leave_out: tuple[str, ...] = ()
 ) -> Converted:
-    """Return the schedule of an archive (`patterns.importers.mpi_goal.mpi_goal`).
-
-    Parameters
-    ----------
-    path : str or Path
-        The anchor file, ``traces.otf2``.
-    compute_scale, leave_out
-        As `mpi_goal`.
-    """
+    """Return the schedule of an archive, ``traces.otf2``, as `mpi_goal` makes it."""
     check_file(path)
     with Path(path).open("rb") as file:
         if _MARK not in file.read(8):

@@ -71,19 +71,12 @@ def chakra_graph(
     *,
     compute: bool = True,
 ) -> StepGraph:
-    """Return the step of all ranks.
+    """Return the step of all ranks, from the file of one, ``PREFIX.0.et``.
 
-    Parameters
-    ----------
-    path : str
-        The file of a rank, ``PREFIX.0.et``. The ranks are those of the files that differ in the
-        number; a file alone is the trace of each of ``n_ranks`` ranks.
-    roofline : Roofline, optional
-        For computing with ``num_ops``; recorded times otherwise.
-    dims : sequence of int
-        GPUs along each dimension of the network, for ``involved_dim``; the first one is fastest.
-    compute : bool
-        Whether computing takes time.
+    The ranks are those of the files that differ in the number; a file alone is the trace of each of
+    ``n_ranks`` ranks. Computing with ``num_ops`` takes the time of a roofline, or without one the
+    recorded time; none without ``compute``. ``dims`` are GPUs along each dimension of the network,
+    for ``involved_dim``; the first one is fastest.
     """
     traces = _traces(path)
     n = chakra_ranks(path, dims) or n_ranks

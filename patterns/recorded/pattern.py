@@ -111,15 +111,7 @@ class FileSettings:
 def training_file(
     n_ranks: int, message_bytes: int, iterations: int, settings: FileSettings
 ) -> Program:
-    """Build the program of a recorded iteration; ranks beyond the file's are idle.
-
-    Parameters
-    ----------
-    n_ranks : int
-        At least the GPUs of the file.
-    message_bytes : int
-        Not used: the file has the sizes.
-    """
+    """Build the program of a recorded iteration, with its sizes; further ranks are idle."""
     check_common(n_ranks, message_bytes, iterations)
     scale, compute = settings.scale, settings.compute
     if settings.is_graph:
@@ -136,10 +128,7 @@ def training_file(
 def summary(n_ranks: int, bandwidth_Bps: float, settings: FileSettings) -> list[str]:
     """Return the time of an isolated step and bytes and exposed time by group, in lines.
 
-    Parameters
-    ----------
-    bandwidth_Bps : float
-        Bus bandwidth of a GPU; of tensor parallelism only if ``scale_up_GBps`` is 0.
+    The bandwidth is a GPU's bus bandwidth; of tensor parallelism only if ``scale_up_GBps`` is 0.
     """
     scale = settings.scale
     if settings.is_graph:

@@ -76,18 +76,12 @@ class InferenceSettings:
 def inference(
     n_ranks: int, message_bytes: int, iterations: int, settings: InferenceSettings
 ) -> Program:
-    """Build the program of two pools, each of half of the ranks.
+    """Build the program of two pools, each of half of the ranks, a multiple of ``tp``.
 
     An iteration is a batch: instance i of the first pool reads the prompts, its GPUs send their
     parts of the keys and values to those of instance i of the second pool, which generates. The
-    all-reduces of a phase are one of their total bytes, a ring of the instance.
-
-    Parameters
-    ----------
-    n_ranks : int
-        A multiple of ``2 tp``.
-    message_bytes : int
-        Not used: the model has the sizes.
+    all-reduces of a phase are one of their total bytes, a ring of the instance. The model has the
+    sizes, in place of ``message_bytes``.
     """
     check_common(n_ranks, message_bytes, iterations)
     tp, half = settings.tp, n_ranks // 2

@@ -176,21 +176,11 @@ def chunk_blocks(
 def iteration(
     model: Model, layout: Layout, stage: int, flops: float, blocks_per_chunk: int = 0
 ) -> list[Operation]:
-    """Return the operations of one iteration of each GPU of a pipeline stage.
+    """Return the operations of one iteration of each GPU of a pipeline stage, as they are issued.
 
-    Parameters
-    ----------
-    stage : int
-        Of the pipeline, from 0.
-    flops : float
-        Operations a second of a GPU while it computes: its peak times its utilisation.
-    blocks_per_chunk : int
-        Merge the layers of each chunk into so many; 0 keeps every layer.
-
-    Returns
-    -------
-    list of Operation
-        In the order in which they are issued; each stream runs its own in that order.
+    Each stream runs its own in that order. ``flops`` are operations a second of a GPU while it
+    computes: its peak times its utilisation. The layers of each chunk are merged into
+    ``blocks_per_chunk``; 0 keeps every layer.
     """
     chunks = chunk_blocks(model, layout, flops, blocks_per_chunk)
     n = max(layout.directions, layout.interleave)

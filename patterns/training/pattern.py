@@ -14,15 +14,7 @@ from patterns.training.times import bytes_sent, computing_s, timeline
 def training(
     n_ranks: int, message_bytes: int, iterations: int, settings: TrainingSettings
 ) -> Program:
-    """Build the program of iterations of training a transformer.
-
-    Parameters
-    ----------
-    n_ranks : int
-        Data parallelism times the ranks of a replica.
-    message_bytes : int
-        Not used: the model has the sizes.
-    """
+    """Build the program of iterations of training a transformer, which has the sizes."""
     check_common(n_ranks, message_bytes, iterations)
     layout = settings.layout(n_ranks)
     return program_of(
@@ -49,10 +41,7 @@ def _used(n_ranks: int, settings: TrainingSettings) -> int:
 def summary(n_ranks: int, bandwidth_Bps: float, settings: TrainingSettings) -> list[str]:
     """Return bytes by parallelism and the time of an isolated iteration, in lines.
 
-    Parameters
-    ----------
-    bandwidth_Bps : float
-        Bus bandwidth of a GPU; of tensor parallelism only if ``scale_up_GBps`` is 0.
+    The bandwidth is a GPU's bus bandwidth; of tensor parallelism only if ``scale_up_GBps`` is 0.
     """
     layout, model = settings.layout(n_ranks), settings.transformer
     stages = settings.stages(layout)

@@ -186,16 +186,9 @@ def program_of(
     compute: bool,
     links: Communicator,
 ) -> Program:
-    """Return the program of all GPUs; further ranks have nothing to do.
+    """Return the program of all GPUs, from each stage's operations; further ranks are idle.
 
-    Parameters
-    ----------
-    stages : sequence of sequences of Operation
-        Of each stage of the pipeline.
-    scale : float
-        Bytes and computing are so many times as large.
-    compute : bool
-        Whether computing takes time.
+    Bytes and computing are ``scale`` times as large; without ``compute`` computing takes no time.
     """
     per_stage = layout.gpus // layout.pp
     collectives = [

@@ -62,16 +62,9 @@ def timeline(
 ) -> Timeline:
     """Return the times of an iteration whose collectives run at given bus bandwidths.
 
-    Each stage has two streams, each of which runs its operations in order; an operation begins
-    when its stream is free and what it needs is complete. A message takes its bytes over the
-    bandwidth, and its sender does not wait.
-
-    Parameters
-    ----------
-    stages : sequence of sequences of Operation
-        Of each stage of the pipeline.
-    bandwidth_Bps : mapping
-        By parallelism; those that are left out take no time.
+    Each stage has two streams, each of which runs its operations in order; an operation begins when
+    its stream is free and what it needs is complete. A message takes its bytes over the bandwidth
+    of its parallelism, no time without one, and its sender does not wait.
     """
     arrives: dict[tuple[int, int, int], float] = {}
     free = [[0.0, 0.0] for _ in stages]

@@ -28,14 +28,8 @@ Start = Callable[[int], None]
 class Backfill(AbstractContextManager["Backfill"], ABC):
     """A method of starting waiting jobs; a run is inside of its context.
 
-    Parameters
-    ----------
-    queue : WaitingQueue
-        Reads ``depth(window)`` jobs deep.
-    window : int or None
-        How many jobs behind the head a pass may look at; None for all.
-    start : callable
-        Called with each started job, in order.
+    ``queue`` reads ``depth(window)`` jobs deep: a pass looks at so many jobs behind the head (None:
+    all). ``start`` is called with each started job, in order.
     """
 
     registered_in: ClassVar[str] = "queuesim.registry:BACKFILLS"

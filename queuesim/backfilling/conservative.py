@@ -29,12 +29,7 @@ from queuesim.waiting import WaitingQueue
 class Profile:
     """Number of free nodes over time.
 
-    Parameters
-    ----------
-    n_free : int
-        Free now.
-    releases : iterable of (float, int)
-        (time > now_s, nodes) given back, sorted by time.
+    ``releases`` are (time after now, nodes given back), sorted by time.
     """
 
     def __init__(self, now_s: float, n_free: int, releases: Iterable[tuple[float, int]]) -> None:
@@ -94,11 +89,8 @@ class Profile:
 class ConservativeBackfill(Backfill):
     """Conservative backfilling; see the module's text.
 
-    Parameters
-    ----------
-    reservations : int or None
-        So many of the first jobs that cannot start have one, None: all. The others start where they
-        delay none of these. 1 is EASY by node count, 0 is first fit.
+    Of the first jobs that cannot start, so many have ``reservations`` (None: all). The others start
+    where they delay none of these. 1 is EASY by node count, 0 is first fit.
     """
 
     name = "conservative"

@@ -52,13 +52,7 @@ PASSES_KEPT = 16
 
 
 def run_by_count(setup: QueueSetup) -> QueueResult | None:
-    """Run a compiled queue; None if the run by events has to raise the error.
-
-    Parameters
-    ----------
-    setup : QueueSetup
-        One whose `why_by_events` is empty.
-    """
+    """Run a queue that is compiled; None if the run by events has to raise the error."""
     began = perf_counter()
     columns = _empty_queue(setup)
     out = Written(columns)
@@ -182,11 +176,13 @@ def _empty_room(setup: QueueSetup, index: NDArray[np.int64], state: Any) -> Room
     kind, sizes, first = kinds_of(setup.workload, policy, needs_Bps)
     needs = [None] * len(first) if needs_Bps is None else needs_Bps[first].tolist()
     places = policy.kernel_state(needs)
-    kinds = np.zeros(len(first), dtype=KIND)
-    kinds["nodes"], kinds["need"] = sizes, places.needs
+    # Invariant: kinds of one size follow one another, by what they need.
+    pairs, alike = np.unique([sizes, places.needs], axis=1, return_inverse=True)
+    kind = alike.reshape(-1)[kind]
+    kinds = np.zeros(pairs.shape[1], dtype=KIND)
+    kinds["nodes"], kinds["need"] = pairs
     kinds["failed"] = kinds["failed_held"] = -1
-    kinds["alike"] = np.unique([sizes, places.needs], axis=1, return_inverse=True)[1].reshape(-1)
-    kinds["slot"] = np.unique(places.needs, return_inverse=True)[1] % MAX_NEEDS
+    kinds["slot"] = np.unique(pairs[1], return_inverse=True)[1] % MAX_NEEDS
     jobs = np.zeros(len(index), dtype=PLACED)
     jobs["kind"] = kind[index]
     waiting = np.zeros(len(index), dtype=ENTRY)

@@ -39,18 +39,14 @@ KIND = np.dtype(
     [("shortest_s", np.float64)]
     + [
         (name, np.int64)
-        for name in (
-            *("nodes", "need", "alike", "slot", "failed", "failed_held"),
-            *("begin", "end"),
-        )
+        for name in ("nodes", "need", "slot", "failed", "failed_held", "begin", "end")
     ],
     align=True,
 )
-"""Jobs of equal requests, by nodes; the states in which a search failed.
+"""Jobs of equal requests, by nodes and need; the states in which a search failed.
 
-Kinds with one number ``alike`` are placed alike; those of one ``slot`` mostly have one need.
-Entries ``begin`` to ``end`` of ``waiting`` may wait, ``shortest_s`` is a lower bound on their
-requested times.
+Kinds of one ``slot`` mostly have one need. Entries ``begin`` to ``end`` of ``waiting`` may wait,
+``shortest_s`` is a lower bound on their requested times.
 """
 
 ENTRY = np.dtype([("requested_s", np.float64), ("rank", np.int64)], align=True)
@@ -159,12 +155,17 @@ def try_place(s: State, room: Room, rank: int, off_hold: bool) -> bool:
     kind = room.kinds[job.kind]
     if kind.failed == s.n_releases or (off_hold and kind.failed_held == s.n_holds):
         return False
-    a, b = search_room(s, room.links, room.shares, room.marks, room.parts, kind, off_hold)
+    a, b = search_room(s, room.links, room.shares, room.marks, room.parts, job.kind, kind, off_hold)
     if a <= 0:
-        if off_hold:
-            kind.failed_held = s.n_holds
-        else:
-            kind.failed = s.n_releases
+        # What has no place has none with a higher need, unless a bound ended the search.
+        last = job.kind + 1
+        while a == 0 and last < len(room.kinds) and room.kinds[last].nodes == kind.nodes:
+            last += 1
+        for other in room.kinds[job.kind : last]:
+            if off_hold:
+                other.failed_held = s.n_holds
+            else:
+                other.failed = s.n_releases
         return False
     view = view_of(kind, off_hold)
     if len(room.nodes) > 0:
@@ -233,10 +234,11 @@ def search_room(
     shares: Shares | None,
     marks: Marks | None,
     parts: Rows,
+    k: int,
     kind: State,
     off_hold: bool,
 ) -> tuple[int, int]:
-    """Search now: how much there is of a place, above 0 if there is one."""
+    """Search now for a job of kind k: how much there is of a place, above 0 if there is one."""
     a = b = 0
     if marks is not None:
         if s.opened != s.n_states:
@@ -253,7 +255,7 @@ def search_room(
         view = view_of(kind, off_hold)
         read_view(links, shares, view, off_hold, kind.need)
         s.n_searches += 1
-        a, b = find_links(links, shares, view, int(off_hold), kind.alike, kind.nodes, s.n_states)
+        a, b = find_links(links, shares, view, int(off_hold), k, kind.nodes, s.n_states)
     return a, b
 
 

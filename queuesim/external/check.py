@@ -31,13 +31,7 @@ SCRIPT = (
 
 
 def check_scheduler(command: Sequence[str], time_limit_s: float = 10.0) -> str:
-    """Return one line on a program that keeps to the protocol.
-
-    Parameters
-    ----------
-    time_limit_s : float
-        For each answer.
-    """
+    """Return one line on a program that keeps to the protocol; the limit is for each answer."""
     rng = np.random.default_rng(1)
     columns = [rng.integers(*limits, N_RANDOM) for limits in ((0, 20_000), (1, 900), (1, 9))]
     drawn = np.stack([np.sort(columns[0]), *columns[1:], rng.integers(60, 900, N_RANDOM)], axis=1)

@@ -24,12 +24,7 @@ _SHOWN_BYTES = 80
 class LineProcess:
     """A running program; its standard error is that of this process.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments; no shell reads them.
-    time_limit_s : float
-        For each answer.
+    No shell reads the command. The limit is for each answer.
     """
 
     def __init__(self, command: Sequence[str], time_limit_s: float) -> None:

@@ -128,12 +128,9 @@ REWARDS: dict[str, tuple[type[Reward], str]] = {
 
 
 class Domains:
-    """A machine's nodes and links by domain; made once for all episodes.
+    """A machine's nodes and links by domain, for all episodes.
 
-    Parameters
-    ----------
-    level : int
-        Of its hierarchy (0 is the machine); the lowest if that is higher.
+    ``level`` is one of its hierarchy (0 is the machine); the lowest if that is higher.
     """
 
     def __init__(self, topology: Topology, level: int) -> None:
@@ -149,11 +146,7 @@ class Domains:
     def add_link_use(self, table: FloatArray, use: NDArray[np.float64]) -> None:
         """Write the link use of each domain to a table of `DOMAIN_COLUMNS`.
 
-        Parameters
-        ----------
-        table : (domains, columns) float32
-        use : (n_links,) float64
-            Share of the time for which each link is busy.
+        ``use`` (n_links,) is the share of the time for which each link is busy.
         """
         if len(self._links):
             mine, some = np.minimum(use[self._links], 1.0), np.diff(self._link_begin) > 0

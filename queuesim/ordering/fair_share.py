@@ -11,13 +11,7 @@ from workloads.job import Workload
 
 
 class ByUsage(LiveOrder):
-    """Scores by the faded use of a job's owner.
-
-    Attributes
-    ----------
-    owner : (n,) int64
-    usage : Usage
-    """
+    """Scores by the faded use of a job's owner."""
 
     def __init__(self, workload: Workload, parameters: FairShare, history: Workload | None) -> None:
         self.owner, names = owners(workload, parameters.by)

@@ -98,13 +98,7 @@ def _nodes_down(workload: Workload) -> FloatArray:
 
 
 def first_by(order: Order, priority: FloatArray) -> Order:
-    """Return an order by priority, larger first, then by the given order.
-
-    Parameters
-    ----------
-    priority : (n,) float64
-        One a job.
-    """
+    """Return an order by priority (one a job), larger first, then by the given order."""
     if order.static_key is not None:
         key = order.static_key
 

@@ -17,11 +17,6 @@ class Usage:
     """Usage of each owner, while jobs start and end.
 
     A node-second used t ago counts 2^(-t / half-life). Running jobs are charged as they run.
-
-    Parameters
-    ----------
-    half_life_s : float
-        > 0.
     """
 
     def __init__(self, n_owners: int, half_life_s: float) -> None:
@@ -69,13 +64,10 @@ def owners(workload: Workload, by: str) -> tuple[NDArray[np.int64], list[object]
 def history_usage(
     history: Workload, by: str, names: list[object], half_life_s: float
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return the usage of earlier jobs, decayed to the end of the last of them.
+    """Return the usage of earlier jobs in node-seconds, decayed to the end of the last of them.
 
-    Returns
-    -------
-    owner : (k,) int64
-        Positions in ``names``; owners that are not there are left out, as they have no jobs.
-    node_s : (k,) float64
+    Also the owners, as positions in ``names``; those that are not there have no jobs, and are left
+    out.
     """
     index, known = owners(history, by)
     place = {name: i for i, name in enumerate(names)}

@@ -31,13 +31,7 @@ class AccessWindow:
 
 
 class Access:
-    """The nodes that each job of a workload may use at a time.
-
-    Parameters
-    ----------
-    partitions : sequence of Partition
-        Empty: all jobs may use all nodes.
-    """
+    """The nodes that each job of a workload may use at a time; all nodes without partitions."""
 
     def __init__(
         self,

@@ -15,17 +15,8 @@ from workloads.job import Workload
 def bandwidth_needs(
     workload: Workload, classes_Bps: Sequence[float], rng: np.random.Generator
 ) -> NDArray[np.float64] | None:
-    """Return the bandwidth that each job needs: as the log has it, else one of the classes.
-
-    Parameters
-    ----------
-    classes_Bps : sequence of float
-        Bytes per second; may be empty.
-
-    Returns
-    -------
-    (n,) float64 or None
-        None where neither has a value.
+    """Return the bandwidth that each job needs: as the log has it, else one of the classes; None if
+    neither has a value.
     """
     known = workload.details.bytes_per_node_s
     drawn = bandwidth_by_class(workload, classes_Bps, rng) if classes_Bps else None
@@ -47,15 +38,6 @@ def bandwidth_by_class(
 
     The draw belongs to the job, so it is the same under every policy (Smith and Lowenthal,
     "Jigsaw", HPDC 2021, 5.4.2, draw one of four classes for LC+S).
-
-    Parameters
-    ----------
-    classes_Bps : sequence of float
-        Bytes per second; at least one.
-
-    Returns
-    -------
-    (n,) float64
     """
     u = uniform_per_job(draw_key(rng), 0, workload.job_id)
     return np.asarray(classes_Bps, dtype=np.float64)[(u * len(classes_Bps)).astype(np.int64)]

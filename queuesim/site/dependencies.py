@@ -77,10 +77,7 @@ class DependencyRule:
         """Process a job that has ended, or never will run; return newly eligible jobs and those
         that never run because of it.
 
-        Parameters
-        ----------
-        well : bool
-            Whether it ran to its end here; the logged status is checked in addition.
+        ``well``: it ran to its end here. The logged status is checked in addition.
         """
         if job not in self._waiters:
             return [], []

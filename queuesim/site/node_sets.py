@@ -26,13 +26,7 @@ NO_JOB = -1
 
 
 class NodeSetMachine(Machine):
-    """State of a policy whose jobs are kept to sets of nodes.
-
-    Parameters
-    ----------
-    workload, policy, bandwidth_Bps, estimates
-        Of `queuesim.machine.Machine`.
-    """
+    """State of a policy whose jobs are kept to sets of nodes."""
 
     def __init__(
         self,
@@ -102,10 +96,7 @@ class NodeSetMachine(Machine):
     ) -> NodeReservation:
         """Return when and where a job could start, if running jobs keep their promised ends.
 
-        Parameters
-        ----------
-        held : sequence of Reservation
-            Reservations of other jobs, which the job must not use while they last.
+        It must not use ``held``, the reservations of other jobs, while they last.
         """
         began = perf_counter()
         walltime, n_nodes = self.requested_s[job], self.n_nodes[job]

@@ -54,15 +54,7 @@ def levels_of(
 
 
 class Preemption:
-    """Levels of the jobs of a queue, and the starts of those that run.
-
-    Parameters
-    ----------
-    levels : LiveOrder
-        Those of quotas, or others.
-    partition : list of int
-        One a job.
-    """
+    """Levels of the jobs of a queue (by quotas, or others), and the starts of those that run."""
 
     def __init__(self, levels: LiveOrder, min_run_s: float, partition: list[int]) -> None:
         self._levels = levels

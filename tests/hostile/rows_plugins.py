@@ -115,19 +115,10 @@ def routing(body: str) -> str:
 
 ROWS = [
     named("3", "3", "key plugins: 3; must be a list of files and modules"),
-    named("a text", '"mine.py"', "must be a list of files and modules"),
     named("[3]", "[3]", "3; must be a file or a module"),
-    named("a list of lists", '[["mine.py"]]', "must be a file or a module"),
-    named("no file", '["mine.py"]', "mine.py: cannot be read"),
-    named("no module", '["no_such_module"]', "no module of that name"),
     named("a config", '["c.toml"]', "c.toml"),
     named("empty text", '[""]', "neither a file"),
-    named("a module of C", '["math"]', "not a module written in Python"),
-    named("a module of others", '["json"]', "has no list PLUGIN"),
-    named("dots", '["....."]', "neither a file"),
-    named("a NUL", '["a\\u0000.py"]', "plug-in"),
     named("a long name", f'["{"x" * 5000}.py"]', "plug-in"),
-    named("half a pin", '[{ file = "mine.py" }]', "must be a file or a module"),
     named(
         "a pin that is a number", '[{ file = "c.toml", sha256 = 3 }]', "must be a file or a module"
     ),
@@ -149,10 +140,7 @@ ROWS = [
     plugin("huge", b"#" * 5_000_000, "at most 4,194,304 are read"),
     plugin("deep", "x = " + "(" * 5000 + ")" * 5000, "mine.py"),
     plugin("recursion", "def f(): return f()\nf()\n", "line 17: RecursionError"),
-    plugin("a name that is no text", "PLUGIN = [Order(3, 'x')]", "needs a name"),
-    plugin("an endless description", "PLUGIN = [Order('m', 'x\\n' * 9)]", "needs a description"),
     plugin("itself", "PLUGIN = []\nPLUGIN.append(PLUGIN)", "is no entry of any kind"),
-    plugin("nothing", "PLUGIN = None", "has no list PLUGIN"),
     entry(
         "order raises", order("raise KeyError('x')"), "queue.order", "mine.py, line 18: KeyError"
     ),
@@ -162,16 +150,8 @@ ROWS = [
         "queue.order",
         "one number for each",
     ),
-    entry("order of text", order("return ['a'] * len(jobs)"), "queue.order", "one number for each"),
-    entry("order of nothing", order("return None"), "queue.order", "one number for each"),
     entry(
         "order of nan", order("return jobs.submit_s * np.nan"), "queue.order", "one number for each"
-    ),
-    entry(
-        "score of another length",
-        score("return np.zeros(len(which) + 1)"),
-        "queue.order",
-        "one number for each",
     ),
     entry(
         "score of nan",
@@ -185,23 +165,15 @@ ROWS = [
         "queue.order",
         "neither static_key nor score",
     ),
-    entry("policy raises", policy("raise IndexError('x')"), "queue.policies", "IndexError"),
     entry(
         "policy of text",
         policy("return 'here'"),
         "queue.policies",
         "'mine' gives 'here'; it must give a Placement",
     ),
-    entry("policy of nothing, ever", policy("return None"), "queue.policies", "cannot place"),
     entry(
         "policy of halves",
         policy("return Placement(request.job_id, np.full(request.n_nodes, 0.5))"),
-        "queue.policies",
-        "array of whole numbers",
-    ),
-    entry(
-        "policy of a list",
-        policy("return Placement(request.job_id, list(range(request.n_nodes)))"),
         "queue.policies",
         "array of whole numbers",
     ),
@@ -212,31 +184,17 @@ ROWS = [
         "node -",
     ),
     entry("model raises", model("return 1 / 0"), "queue.run_time_model", "ZeroDivisionError"),
-    entry("model of nothing", model("return None"), "queue.run_time_model", "must give a RunTimes"),
     entry(
         "model of no time",
         model("return FixedRunTimes(workload.run_time_s * 0)"),
         "queue.run_time_model",
         "run time 0.0 s",
     ),
-    entry(
-        "model of nan",
-        model("return FixedRunTimes(workload.run_time_s * np.nan)"),
-        "queue.run_time_model",
-        "run time nan s",
-    ),
     plugin(
         "estimates raise",
         BY_WALLTIME + estimate("return {}[job]").replace("[Mine]", "[Mine, Placer]"),
         "KeyError",
         {"queue.estimates": '"mine"', "queue.policies": '["placer"]'},
-    ),
-    entry("pattern raises", pattern("raise OSError('x')"), "mix.pattern", "OSError"),
-    entry(
-        "pattern of nothing",
-        pattern("return None"),
-        "mix.pattern",
-        "'mine' gives None; it must give a Program",
     ),
     entry(
         "pattern to nobody",
@@ -245,9 +203,7 @@ ROWS = [
         "",
     ),
     entry("observable raises", observable("return result.nothing"), "run.observables", "line 18"),
-    entry("observable of a number", observable("return 3"), "run.observables"),
     entry("observable of objects", observable("return [{'x': object()}]"), "run.observables", "x"),
-    entry("observable of lists", observable("return [[1, 2]]"), "run.observables"),
     entry("routing of nothing", routing("return None"), "machine.routing", "must give a Routing"),
     entry(
         "routing without ways",

@@ -40,14 +40,8 @@ def workload_of(
 ) -> Workload:
     """Return the jobs that can be used, from the first submitted on.
 
-    Parameters
-    ----------
-    path : str or Path
-        For errors and the name.
-    shared, cores_per_node
-        See `workloads.importers.shared_nodes.shared_nodes`.
-    waits : bool
-        Whether the log has both submit times and starts.
+    ``waits``: whether the log has both submit times and starts. For sharing see
+    `workloads.importers.shared_nodes.shared_nodes`.
     """
     dropped = parsed.dropped
     jobs = [job for job in last_runs(parsed.jobs, dropped) if _usable(job, path, parsed)]

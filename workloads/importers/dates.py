@@ -27,13 +27,7 @@ Zone = Annotated[str, "zone of the dates, where they have none themselves"]
 
 
 class LogClock:
-    """Unix times of a zone's dates; a date of the hour that comes twice has two.
-
-    Parameters
-    ----------
-    zone : str
-        A name of the tz database, "UTC", "Europe/Berlin".
-    """
+    """Unix times of a zone's dates ("Europe/Berlin"); one of the hour that comes twice has two."""
 
     def __init__(self, zone: str) -> None:
         self._days: dict[str, float] = {}
@@ -46,14 +40,9 @@ class LogClock:
             ) from None
 
     def both(self, text: str) -> tuple[float, float]:
-        """Return a date as it is first and last on the clocks; nan for none.
+        """Return a date as it is first and last on the clocks; nan for none, else ValueError.
 
         A date may be Unix time, and may end in its own offset from UTC.
-
-        Raises
-        ------
-        ValueError
-            A text that is no date.
         """
         text = text.strip()
         if text.lower() in _NONE:
@@ -116,10 +105,7 @@ def in_order(
 def length_s(text: str) -> float:
     """Convert "1-02:03:04", "02:03:04" or "03:04" to seconds; nan without a limit.
 
-    Raises
-    ------
-    ValueError
-        A text that is none of these.
+    Another text is a ValueError.
 
     Examples
     --------

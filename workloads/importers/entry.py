@@ -10,11 +10,6 @@ from netsim.parameters import Parameter, parameters_of
 from workloads.job import Workload
 
 
-def _never(head: Sequence[str]) -> bool:
-    """Return False: no file is recognised as this kind."""
-    return False
-
-
 @dataclass(frozen=True)
 class Importer:
     """An entry of `IMPORTERS`."""
@@ -25,7 +20,7 @@ class Importer:
     description: str
     read: Callable[..., Workload]
     """``read(path, **parameters)``: the jobs of a file; declares its parameters."""
-    looks_like: Callable[[Sequence[str]], bool] = _never
+    looks_like: Callable[[Sequence[str]], bool] = lambda head: False
     """``looks_like(lines)``: whether a file that begins with these lines can be read as it is,
     without its kind being given."""
 

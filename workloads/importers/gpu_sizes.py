@@ -23,14 +23,9 @@ GpusPerNode = Annotated[int, "GPUs of a node, where the log has only GPUs", Ge(1
 
 
 def count_by(parsed: ParsedLog, unit: str, gpus_per_node: int) -> None:
-    """Set the sizes of all jobs; those without a GPU are left out and counted.
+    """Set the sizes of all jobs in one of `UNITS`; those without a GPU are left out and counted.
 
-    Parameters
-    ----------
-    found : ParsedLog
-        Its jobs are changed. A job with GPUs but no nodes has as few nodes as hold them.
-    unit : str
-        One of `UNITS`.
+    A job with GPUs but no nodes has as few nodes as hold them.
     """
     left, parts = [], 0
     for job in parsed.jobs:

@@ -69,13 +69,7 @@ class ParsedLog:
     """See `BadLines`."""
 
     def reading(self, where: str = "") -> _Reading:
-        """Leave out and count what is found not to be sound within the block, or stop.
-
-        Parameters
-        ----------
-        where : str
-            ``file:line``, if the errors do not name it.
-        """
+        """Leave out and count what is not sound within the block, or stop and name ``where``."""
         return _Reading(self, where)
 
 

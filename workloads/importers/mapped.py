@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Annotated
@@ -45,55 +45,39 @@ COLUMNS = (
 ColumnMap = Annotated[Sequence[str], 'the mapping of columns, NAME=COLUMN, such as "job=JobID"']
 
 
-def read_mapped_csv(
-    path: str | Path,
-    *,
-    columns: ColumnMap = (),
-    timezone: Zone = "UTC",
-    shared_nodes: SharedNodes = "refuse",
-    size_unit: SizeUnit = NODE,
-    gpus_per_node: GpusPerNode = 8,
-    bad_lines: BadLines = "refuse",
-) -> Workload:
-    """Read a table in CSV, separated by commas, semicolons, tabs or bars.
+def _reader(rows_in: Callable[[str | Path], TableRows]) -> Callable[..., Workload]:
+    def read(
+        path: str | Path,
+        *,
+        columns: ColumnMap = (),
+        timezone: Zone = "UTC",
+        shared_nodes: SharedNodes = "refuse",
+        size_unit: SizeUnit = NODE,
+        gpus_per_node: GpusPerNode = 8,
+        bad_lines: BadLines = "refuse",
+    ) -> Workload:
+        """Read a table.
 
-    Needed are job, nodes or gpus, submit, and end or run; without start or wait, jobs start when
-    they are submitted and waits are not known. A column with a name in `COLUMNS` need
-    not be mapped. Times are dates or numbers of seconds on any clock,
-    lengths are seconds or hours:minutes:seconds, node lists are host lists, dependencies as
-    "afterok:12:13".
-    """
-    rows = mapped_rows(path, csv_rows(path), columns)
-    return read_rows(
-        rows, path, timezone, shared_nodes, size_unit, gpus_per_node, bad_lines, refuse_twice=True
-    )
+        Needed are job, nodes or gpus, submit, and end or run; without start or wait, jobs start
+        when they are submitted and waits are not known. A column with a name in `COLUMNS` need not
+        be mapped. Times are dates or numbers of seconds on any clock, lengths are seconds or
+        hours:minutes:seconds, node lists are host lists, dependencies as "afterok:12:13".
+        """
+        how = timezone, shared_nodes, size_unit, gpus_per_node, bad_lines
+        rows = mapped_rows(path, rows_in(path), columns)
+        return read_rows(rows, path, *how, refuse_twice=True)
+
+    return read
 
 
-def read_mapped_parquet(
-    path: str | Path,
-    *,
-    columns: ColumnMap = (),
-    timezone: Zone = "UTC",
-    shared_nodes: SharedNodes = "refuse",
-    size_unit: SizeUnit = NODE,
-    gpus_per_node: GpusPerNode = 8,
-    bad_lines: BadLines = "refuse",
-) -> Workload:
-    """Read a table in Parquet as `read_mapped_csv` reads one in CSV; needs pyarrow."""
-    rows = mapped_rows(path, parquet_rows(path), columns)
-    return read_rows(
-        rows, path, timezone, shared_nodes, size_unit, gpus_per_node, bad_lines, refuse_twice=True
-    )
+read_mapped_csv = _reader(csv_rows)
+"""Read a table in CSV, separated by commas, semicolons, tabs or bars."""
+read_mapped_parquet = _reader(parquet_rows)
+"""Read a table in Parquet; needs pyarrow."""
 
 
 def mapped_rows(path: str | Path, rows: TableRows, columns: Sequence[str]) -> Iterator[TableRow]:
-    """Return the rows of a table with the names of `COLUMNS`.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        NAME=COLUMN.
-    """
+    """Return the rows of a table with the names of `COLUMNS`, as NAME=COLUMN maps them."""
     taken, names = _mapped(path, rows.columns, columns), list(rows.columns)
     return (TableRow(path, row.line, taken, row.cells, names, row.fault) for row in rows)
 
@@ -109,13 +93,7 @@ def read_rows(
     *,
     refuse_twice: bool = False,
 ) -> Workload:
-    """Return the jobs of rows with the names of `COLUMNS`; see `read_mapped_csv`.
-
-    Parameters
-    ----------
-    refuse_twice : bool
-        Whether two rows of one job are an error.
-    """
+    """Return the jobs of rows with the names of `COLUMNS`; see `read_mapped_csv`."""
     clock, parsed = LogClock(timezone), ParsedLog(bad_lines=bad_lines)
     has: Mapping[str, int] = {}
     seen: dict[str, int] = {}

@@ -89,9 +89,10 @@ def _job(id: str, pairs: dict[str, str], number: int) -> LoggedJob:
     hosts = hosts_of(pairs.get("exec_vnode") or pairs.get("exec_host") or "")
     text = pairs.get("Resource_List.walltime", "")
     try:
-        limit_s = length_s(text)
+        # pbs_resources(7B): a time is whole seconds or hours:minutes:seconds
+        limit_s = float(text) if text.isdecimal() else length_s(text)
     except ValueError:
-        needed = "hours:minutes:seconds are needed"
+        needed = "seconds or hours:minutes:seconds are needed"
         raise ValueError(f"Resource_List.walltime is {short(text)!r}; {needed}") from None
     start_s, end_s = _number(pairs, "start"), _number(pairs, "end")
     status, exit_status = "", pairs.get("Exit_status", "")

@@ -101,20 +101,7 @@ def _sharing(
 def overlapping(
     node_list: NodeLists, start_s: NDArray[np.float64], end_s: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], tuple[int, int, int] | None]:
-    """Return the jobs that are on a node while another one is.
-
-    Parameters
-    ----------
-    node_list : NodeLists
-        Of n jobs.
-    start_s, end_s : (n,) float64
-
-    Returns
-    -------
-    share : (n,) bool
-    pair : (node, job, job) or None
-        One example.
-    """
+    """Return which jobs are on a node while another is, and one example: the node and two jobs."""
     job = np.repeat(np.arange(len(node_list)), np.diff(node_list.ptr))
     share = np.zeros(len(node_list), dtype=np.bool_)
     if len(job) < 2:

@@ -108,12 +108,8 @@ class TableRows:
 def csv_rows(path: str | Path, usual: Sequence[str] = ()) -> TableRows:
     """Return the rows of a table in CSV; its separator is taken from the header.
 
-    Parameters
-    ----------
-    path : str or Path
-    usual : sequence of str
-        Columns of a file whose first line is no header: one that does not begin with the first of
-        them.
+    A file whose first line does not begin with the first of the usual columns has these, and no
+    header.
     """
     lines, comments = read_lines(path), 0
     head = next(lines, "").rstrip("\r")

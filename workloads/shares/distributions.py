@@ -177,16 +177,10 @@ def make_fractions(
     quantiles: Sequence[float] = (),
     at: Sequence[float] = (),
 ) -> Fractions:
-    """Return a distribution by its name.
+    """Return a distribution of `DISTRIBUTIONS` by its name.
 
-    Parameters
-    ----------
-    distribution : str
-        A name of `DISTRIBUTIONS`.
-    mean, spread : float, optional
-        Of "uniform" and "beta".
-    quantiles, at : sequence of float
-        Of "quantiles": fractions, and the shares of jobs below them; evenly spaced if left out.
+    "uniform" and "beta" have mean and spread; "quantiles" fractions, and the shares of jobs below
+    them, evenly spaced if left out.
     """
     need_name("distribution", distribution, DISTRIBUTIONS)
     given = {"mean": mean is not None, "spread": spread is not None, "quantiles": bool(quantiles)}

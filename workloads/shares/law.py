@@ -32,18 +32,7 @@ class FractionLaw:
             )
 
     def draw(self, u: FloatArray, ties: FloatArray, n_nodes: NDArray[np.integer]) -> FloatArray:
-        """Return the communication fractions of jobs.
-
-        Parameters
-        ----------
-        u, ties : (n,) float64
-            Uniform numbers of the jobs: of the fraction, and of the order of equal sizes.
-        n_nodes : (n,) int
-
-        Returns
-        -------
-        (n,) float64
-        """
+        """Return the communication fractions of jobs from uniform numbers, ``ties`` of sizes."""
         if self.size_correlation:
             several = n_nodes > 1
             u = u.copy()
@@ -67,25 +56,13 @@ class FractionLaw:
 def with_rank_correlation(
     u: FloatArray, sizes: NDArray[np.integer], ties: FloatArray, correlation: float
 ) -> FloatArray:
-    """Return uniform numbers with a rank correlation to sizes, by a Gaussian copula.
+    """Return uniform numbers with Spearman's correlation to sizes, by a Gaussian copula, (n,).
 
     Two normal variables of correlation r have uniform ranks of correlation 6 asin(r / 2) / pi
     (Pearson 1907): r is chosen so. Equal sizes are put in the order of ``ties``, so that the
     numbers stay uniform; with average ranks for equal sizes the correlation is smaller by about
-    `untied`.
-
-    Parameters
-    ----------
-    u, ties : (n,) float64
-        Uniform and independent.
-    sizes : (n,) int
-    correlation : float
-        Spearman's, from -1 to 1.
-
-    Returns
-    -------
-    (n,) float64
-        Of one job and the order of its size among the others.
+    `untied`. ``u`` and ``ties`` are uniform and independent. The correlation is that of one job and
+    the order of its size among the others.
     """
     from scipy.special import ndtr, ndtri
 

@@ -1,77 +1,83 @@
-"""Write the tables of ``speed.md`` and draw its figures.
+"""Write the tables of ``speed.md`` and draw its figure.
 
-    python experiments/benchmarks/tables/draw_speed.py
+    python experiments/benchmarks/tables/draw_speed.py [--measure [--only NAME | --resume]]
 
-With ``--measure`` everything is measured first, on this machine: what ``netcosim bench --full``
-measures, then the parts "first" and "scale". Otherwise the stored file is drawn as it is. A test
-holds page and file together.
+``--measure`` first measures all cases of ``netcosim bench`` but those of part "scale", about a
+quarter of an hour on two idle cores. Each reading is stored as it comes: ``--resume`` measures what
+an interrupted run has left. ``--only`` measures one case or part, such as "scale", and keeps the
+other readings. A test holds page and file together.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-import statistics
-import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.peers import PACKET_PEERS, PEERS, shown_ratio
-from experiments.benchmarks.registry import CASES
-from experiments.benchmarks.table import rate_shown, seconds_shown
+from experiments.benchmarks.case import FULL, Reading, measure
+from experiments.benchmarks.fork import in_fork
+from experiments.benchmarks.host import this_host
+from experiments.benchmarks.peers import PACKET_PEERS, PEERS, times_faster
+from experiments.benchmarks.registry import CASES, chosen
+from experiments.benchmarks.table import (
+    format_rate,
+    line,
+    rate_shown,
+    ratios,
+    record,
+    seconds_shown,
+)
+from netcosim.announce import compile_kernels
+from netsim.atomic_files import write_text_atomically
+from netsim.errors import NetcosimError
 
 STORED = Path(__file__).resolve().with_name("speed.json")
-DOCS = STORED.parents[3] / "docs"
-PAGE, FIGURE = DOCS / "speed.md", DOCS / "images" / "speed.png"
+ROOT = STORED.parents[3]
+README, PAGE, FIGURE = ROOT / "README.md", ROOT / "docs/speed.md", ROOT / "docs/images/speed.png"
 MARKS = re.compile(r"<!-- (\w+)(?: ([\w ,-]+))? -->\n.*?<!-- end -->", re.S)
+RANGE = re.compile(r"\d+ to \d+ million packet hops a second")
 COLD_LINES = 6
 """Cache lines that a hop touches and no cache holds where the machine is large; counted once."""
 
-Reading = Mapping[str, Any]
+Record = Mapping[str, Any]
 
 
 def stored() -> dict[str, Any]:
-    """The file as it stands."""
+    """Return the stored file."""
     found: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
     return found
 
 
-def best_s(reading: Reading, clock: str | None = None) -> float:
-    """The shortest round, by the clock that counts or another."""
-    return float(min(reading[f"{clock or reading['clock']}_s"]))
+def reading(stored: Record) -> Reading:
+    """Return a stored record as what was measured."""
+    return Reading(**{name: stored[name] for name in Reading.__dataclass_fields__})
 
 
-def rate(reading: Reading, unit: str | None = None) -> float:
-    """So many a second in the best round, of the reading's own unit or another."""
-    return float(reading["amounts"][unit or reading["unit"]]) / best_s(reading)
-
-
-def value(reading: Reading) -> str:
-    """What came out, with its unit."""
-    if reading["unit"] == "s":
-        return seconds_shown(best_s(reading))
-    return f"{rate_shown(rate(reading))} {reading['unit']}/s"
-
-
-def spread(reading: Reading) -> str:
-    """How far the median round is above the best."""
-    median = statistics.median(reading[f"{reading['clock']}_s"])
-    return f"+{100 * (median / best_s(reading) - 1):.0f} %"
+def when(measured: Record) -> str:
+    """Return the version and the day of a record, or of the machine's; empty if it has none."""
+    if "measured" not in measured:
+        return ""
+    return f"netcosim {measured['netcosim']}, {measured['measured'][:10]}"
 
 
 def rows(found: Mapping[str, Any], parts: str) -> list[str]:
-    """The readings of some parts as a Markdown table."""
+    """Return the readings of some parts as a Markdown table."""
     wanted = parts.split(", ")
     lines = ["| what | best | median | memory |", "|---|---|---|---|"]
     for r in found["readings"]:
         if r["part"] in wanted:
-            memory = f"{r['memory_bytes'] / 1e6:,.0f} MB"
+            one = reading(r)
             stalls = r["amounts"].get("stalls")
-            stalled = f", {stalls:,.0f} stalls" if stalls is not None else ""
-            what = f"{r['description']}{stalled} (`{r['name']}`)"
-            lines.append(f"| {' | '.join((what, value(r), spread(r), memory))} |")
+            what = r["description"] + (f", {stalls:,.0f} stalls" if stalls is not None else "")
+            other = f"; {when(r)}" if when(r) != when(found["machine"]) else ""
+            what += f" (`{r['name']}`{other})"
+            best, memory = format_rate(r["unit"], one), f"{one.memory_bytes / 1e6:,.0f} MB"
+            lines.append(f"| {what} | {best} | +{100 * one.spread:.0f} % | {memory} |")
     measured = {r["name"] for r in found["readings"]}
     cases = [case for case in CASES.values() if case.part in wanted and case.part != "threads"]
     if newer := [f"`{case.name}`" for case in cases if case.name not in measured]:
@@ -80,29 +86,28 @@ def rows(found: Mapping[str, Any], parts: str) -> list[str]:
 
 
 def peers(found: Mapping[str, Any], _: str) -> list[str]:
-    """Each recorded peer with our rate beside it."""
+    """Return each recorded peer with netcosim's rate."""
     lines = ["| peer | recorded | what was run | netcosim | ratio |", "|---|---|---|---|---|"]
     by_name = {r["name"]: r for r in found["readings"]}
     beside = dict.fromkeys(PACKET_PEERS, by_name["packets-1056"])
     beside |= {peer: r for r in found["readings"] if r["part"] == "flows" for peer in r["peers"]}
-    for name, reading in beside.items():
+    for name, r in beside.items():
         peer = PEERS[name]
-        simulated = rate(reading, peer.unit)
+        simulated = reading(r).rate(peer.unit)
         recorded = rate_shown(peer.low) + (
             f" to {rate_shown(peer.high)}" if peer.high > peer.low else ""
         )
-        ratios = [shown_ratio(simulated / peer.high), shown_ratio(simulated / peer.low)]
         lines.append(
             f"| {name} | {recorded} {peer.unit}/s | {peer.how} | {rate_shown(simulated)} "
-            f"(`{reading['name']}`) | {' to '.join(dict.fromkeys(ratios))} x |"
+            f"(`{r['name']}`) | {times_faster(peer, simulated)} |"
         )
     return lines
 
 
 def machine(found: Mapping[str, Any], _: str) -> list[str]:
-    """What it was measured on."""
+    """Return what it was measured on."""
     m = found["machine"]
-    version = f"netcosim {m['netcosim']}; " if "netcosim" in m else ""
+    version = f"{when(m)}; " if when(m) else ""
     return [
         f"{version}{m['cpu']}, {m['cores']} cores, {m['memory_bytes'] / 1e9:.0f} GB, "
         f"{m['system']}; Python {m['python']}, NumPy {m['numpy']}, Numba {m['numba']}; "
@@ -111,12 +116,12 @@ def machine(found: Mapping[str, Any], _: str) -> list[str]:
 
 
 def roof_of(found: Mapping[str, Any]) -> dict[int, float]:
-    """Hops a second that cold lines alone allow, by how many are waited for at a time."""
-    return {r["chains"]: rate(r) / COLD_LINES for r in found["readings"] if r["part"] == "memory"}
+    """Return hops a second that cold lines alone allow, by how many are waited for at a time."""
+    return {r["chains"]: reading(r).rate("lines") / COLD_LINES for r in of_part(found, "memory")}
 
 
 def roof(found: Mapping[str, Any], _: str) -> list[str]:
-    """Time of a line, and the hops a second that follow."""
+    """Return the time of a line, and the hops a second that follow."""
     lines = ["| lines waited for at a time | a line | roof |", "|---|---|---|"]
     for chains, hops in roof_of(found).items():
         line_s = 1 / (hops * COLD_LINES)
@@ -124,16 +129,29 @@ def roof(found: Mapping[str, Any], _: str) -> list[str]:
     return lines
 
 
+def rates(found: Mapping[str, Any], _: str) -> list[str]:
+    """Return the range of the rates at about 1,000 nodes, in best rounds."""
+    best = [reading(r).rate("hops") / 1e6 for r in of_part(found, "size")[:2]]
+    return [f"**{int(min(best))} to {int(max(best))} million packet hops a second** on one core."]
+
+
+def pairs(found: Mapping[str, Any], _: str) -> list[str]:
+    """Return the ratios of measurements that belong together."""
+    return [f"- {one}" for one in ratios([reading(r) for r in found["readings"]])]
+
+
 TABLES: Mapping[str, Callable[[Mapping[str, Any], str], list[str]]] = {
     "rows": rows,
     "peers": peers,
     "machine": machine,
     "roof": roof,
+    "rates": rates,
+    "pairs": pairs,
 }
 
 
 def with_tables(page: str, found: Mapping[str, Any]) -> str:
-    """The page with fresh tables between its marks."""
+    """Return the page with new tables between its marks."""
 
     def fresh(mark: re.Match[str]) -> str:
         told = f"{mark[1]} {mark[2]}" if mark[2] else mark[1]
@@ -143,13 +161,13 @@ def with_tables(page: str, found: Mapping[str, Any]) -> str:
     return MARKS.sub(fresh, page)
 
 
-def of_part(found: Mapping[str, Any], part: str) -> list[Reading]:
-    """The readings of a part."""
+def of_part(found: Mapping[str, Any], part: str) -> list[Record]:
+    """Return the readings of a part."""
     return [r for r in found["readings"] if r["part"] == part]
 
 
 def draw(found: Mapping[str, Any]) -> None:
-    """The figure: size, threads, kinds of load, and where the time goes."""
+    """Draw the figure: size, threads, kinds of load, and where the time goes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 8), layout="constrained")
@@ -165,7 +183,7 @@ def _draw_size(ax: Any, found: Mapping[str, Any]) -> None:
     size = of_part(found, "size")
     nodes = [r["nodes"] for r in size]
     for unit, style in (("hops", "o-"), ("router hops", "s--")):
-        ax.plot(nodes, [rate(r, unit) for r in size], style, label=f"{unit}, one thread")
+        ax.plot(nodes, [reading(r).rate(unit) for r in size], style, label=f"{unit}, one thread")
     for n, (chains, hops) in enumerate(roof_of(found).items()):
         told = "line" if chains == 1 else "lines"
         ax.axhline(hops, ls=":", color=f"C{2 + n}", label=f"roof: {chains} cold {told} at a time")
@@ -189,7 +207,7 @@ def _draw_threads(ax: Any, found: Mapping[str, Any]) -> None:
         mine = [one[nodes], *(r for r in more if r["nodes"] == nodes)]
         ax.plot(
             [r["threads"] for r in mine],
-            [best_s(mine[0], "wall") / best_s(r, "wall") for r in mine], "o-",
+            [min(mine[0]["wall_s"]) / min(r["wall_s"]) for r in mine], "o-",
             label=f"{nodes:,} nodes",
         )  # fmt: skip
     most = max([r["threads"] for r in more], default=2)
@@ -202,7 +220,7 @@ def _draw_threads(ax: Any, found: Mapping[str, Any]) -> None:
 def _draw_kinds(ax: Any, found: Mapping[str, Any]) -> None:
     shown = [r for part in ("tick", "routing", "router") for r in of_part(found, part)]
     names = [r["name"].removeprefix("packets-") for r in shown]
-    ax.barh(names[::-1], [rate(r) / 1e6 for r in shown[::-1]], color="C0")
+    ax.barh(names[::-1], [reading(r).rate("hops") / 1e6 for r in shown[::-1]], color="C0")
     ax.set(xlabel="million packet hops a second", title="by bandwidths, routing and router")
 
 
@@ -212,8 +230,8 @@ def _draw_parts(ax: Any, found: Mapping[str, Any]) -> None:
     labels = [f"{n:,} nodes" for n in empty]
     parts = {
         "machine, routes, programs": [whole[n]["prepare_s"] for n in empty],
-        "checks, clock, arrays": [best_s(r) for r in empty.values()],
-        "the loop": [best_s(whole[n]) - best_s(r) for n, r in empty.items()],
+        "checks, clock, arrays": [reading(r).best_s for r in empty.values()],
+        "the loop": [reading(whole[n]).best_s - reading(r).best_s for n, r in empty.items()],
     }
     total = [sum(values) for values in zip(*parts.values(), strict=True)]
     left = [0.0] * len(labels)
@@ -225,29 +243,53 @@ def _draw_parts(ax: Any, found: Mapping[str, Any]) -> None:
     ax.legend(fontsize=8, loc="lower right")
 
 
-def measured() -> dict[str, Any]:
-    """Run ``netcosim bench`` for all that can be measured; return what it stores."""
-    from netcosim.cli import main as netcosim
-
-    found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "speed.json"
-        for what in ("--full", "--only=first", "--only=scale"):
-            # 1 says that something could not be measured; the rest is worth having
-            if netcosim(["bench", what, "--out", str(path)]) > 1:
-                raise SystemExit(2)
-            part = json.loads(path.read_text(encoding="utf-8"))
-            found = {**part, **found, "readings": found.get("readings", []) + part["readings"]}
+def measured(only: str | None, resume: bool) -> dict[str, Any]:
+    """Measure, and store each reading as it comes; return all that is stored."""
+    found, version = stored(), this_host().netcosim
+    if only is None and not resume:
+        found["machine"] = {**this_host().record(), "measured": now()}
+    began = found["machine"]["measured"] if resume else now()
+    order = list(CASES)
+    cases = [case for case in CASES.values() if case.part != "scale"]
+    in_fork(compile_kernels)
+    for case in chosen(False, only) if only else cases:
+        others = [r for r in found["readings"] if r["name"] in order and r["name"] != case.name]
+        present = [r for r in found["readings"] if r["name"] == case.name]
+        if present and present[0].get("measured", "") >= began:
+            continue
+        try:
+            one = in_fork(partial(measure, case, FULL))
+        except NetcosimError as error:
+            print(f"{case.name}: {error}", flush=True)
+            continue
+        print(line(case, one), flush=True)
+        new = {**record(case, one), "netcosim": version, "measured": now()}
+        found["readings"] = sorted([*others, new], key=lambda r: order.index(r["name"]))
+        write_text_atomically(STORED, f"{json.dumps(found, indent=1)}\n")
     return found
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Measure if asked to, then write the page and its figure."""
-    found = measured() if "--measure" in arguments else stored()
-    STORED.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+def now() -> str:
+    """Return the date and time."""
+    return datetime.now().isoformat(timespec="seconds")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure if requested, then write the page, the README's range and the figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--measure", action="store_true")
+    several = parser.add_mutually_exclusive_group()
+    several.add_argument("--only", metavar="NAME", help="measure one case or part")
+    several.add_argument("--resume", action="store_true", help="measure what is left")
+    args = parser.parse_args(arguments)
+    found = measured(args.only, args.resume) if args.measure else stored()
+    page = with_tables(PAGE.read_text(encoding="utf-8"), found)
+    PAGE.write_text(page, encoding="utf-8")
+    told = RANGE.search(page)
+    assert told
+    README.write_text(RANGE.sub(told[0], README.read_text(encoding="utf-8")), encoding="utf-8")
     draw(found)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

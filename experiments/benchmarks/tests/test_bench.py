@@ -25,7 +25,7 @@ from experiments.benchmarks.kernels_walk import walk
 from experiments.benchmarks.packets import Load
 from experiments.benchmarks.peers import PACKET_PEERS, PEERS, times_faster
 from experiments.benchmarks.registry import CASES, PARTS, chosen
-from experiments.benchmarks.table import line, rate_shown, report, seconds_shown, summary
+from experiments.benchmarks.table import line, rate_shown, record, report, seconds_shown, summary
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
@@ -312,24 +312,11 @@ def test_the_page_stands_on_the_stored_readings() -> None:
     assert (ROOT / "docs" / "images" / "speed.png").exists()
 
 
-def test_the_pages_range_holds_the_stored_rates_and_the_slower_machines() -> None:
-    """README and docs/speed.md: one range for about a thousand nodes, of both machines."""
-    readme, page = (
-        " ".join(path.read_text(encoding="utf-8").split())
-        for path in (ROOT / "README.md", draw_speed.PAGE)
-    )
-    words = r"(\d+) to (\d+) million packet hops a second"
-    [low, high] = map(int, re.findall(words, page)[0])
-    told = re.search(words + r" on one core \(about 1,000 nodes", readme)
-    assert told
-    assert [low, high] == [int(n) for n in told.groups()]
-    found = {r["name"]: r for r in draw_speed.stored()["readings"]}
-    rates = [draw_speed.rate(found[f"packets-{n}"]) / 1e6 for n in (1056, 1458)]
-    slower = re.search(r"another of the same kind measured ([\d.]+) to ([\d.]+) million", page)
-    assert slower
-    rates += map(float, slower.groups())
-    assert low == int(min(rates))
-    assert high == int(max(rates))
+def test_page_and_readme_have_one_range() -> None:
+    """At about a thousand nodes."""
+    page, readme = (p.read_text(encoding="utf-8") for p in (draw_speed.PAGE, draw_speed.README))
+    [told] = draw_speed.RANGE.findall(page)
+    assert draw_speed.RANGE.findall(readme) == [told]
 
 
 def test_every_measurement_that_is_stored_is_shown() -> None:
@@ -344,34 +331,48 @@ def test_every_measurement_that_is_stored_is_shown() -> None:
     assert {name for r in found.values() for name in r["peers"]} == set(PEERS)
 
 
-def test_one_script_measures_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page's machine is the first part's, and its readings are those of all three."""
-    parts: list[str] = []
+def test_readings_are_stored_as_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All but the long ones, those left after an interruption, then one by its name."""
+    rounds: list[str] = []
 
-    def bench(arguments: list[str]) -> int:
-        parts.append(arguments[1])
-        content = {"machine": host(float(len(parts))).record(), "readings": [arguments[1]]}
-        Path(arguments[3]).write_text(json.dumps(content), encoding="utf-8")
-        return len(parts) % 2
+    def case(name: str, part: str) -> Case:
+        def run() -> Mapping[str, float]:
+            rounds.append(name)
+            if (name, len(rounds)) == ("second", 2):
+                raise KeyboardInterrupt
+            return {"hops": 1.0}
 
-    monkeypatch.setattr("netcosim.cli.main", bench)
-    found = draw_speed.measured()
-    assert found["readings"] == parts == ["--full", "--only=first", "--only=scale"]
-    [line] = draw_speed.machine(found, "")
-    assert line.startswith("netcosim 1.2; a processor, 2 cores, 8 GB")
-    assert line.endswith("load before the first measurement 1.00.")
+        return Case(name, part, f"the {name}", lambda: run, "hops", once=True)
+
+    cases = {name: case(name, part) for name, part in (("first", "size"), ("second", "size"))}
+    cases["long"] = case("long", "scale")
+    monkeypatch.setattr(draw_speed, "CASES", cases)
+    monkeypatch.setattr("experiments.benchmarks.registry.CASES", cases)
+    monkeypatch.setattr(draw_speed, "compile_kernels", lambda: None)
+    monkeypatch.setattr(draw_speed, "in_fork", lambda function: function())
+    monkeypatch.setattr(draw_speed, "this_host", lambda: host(1.0))
+    monkeypatch.setattr(draw_speed, "now", lambda: f"2026-11-2{len(rounds)}T12:00:00")
+    monkeypatch.setattr(draw_speed, "STORED", tmp_path / "speed.json")
+    draw_speed.STORED.write_text('{"machine": {}, "readings": [{"name": "gone"}]}')
+    with pytest.raises(KeyboardInterrupt):
+        draw_speed.measured(None, False)
+    assert [r["name"] for r in draw_speed.stored()["readings"]] == ["first"]
+    draw_speed.measured(None, True)
+    found = draw_speed.measured("long", False)
+    assert found == draw_speed.stored()
+    assert rounds == ["first", "second", "second", "long"]
+    assert [r["measured"][:10] for r in found["readings"]] == [
+        f"2026-11-2{day}" for day in (1, 3, 4)
+    ]
+    assert draw_speed.machine(found, "")[0].startswith("netcosim 1.2, 2026-11-20; a processor, 2 c")
+    assert "| the long (`long`; netcosim 1.2, 2026-11-24) |" in draw_speed.rows(found, "scale")[-1]
 
 
 def test_the_figures_numbers_by_hand() -> None:
-    found = {
-        "machine": {},
-        "readings": [
-            {"name": "memory-1", "part": "memory", "unit": "lines", "chains": 1,
-             "amounts": {"lines": 12e6}, "cpu_s": [2.0, 1.0, 3.0], "clock": "cpu"},
-        ],
-    }  # fmt: skip
+    one = Reading("memory-1", (9.0,), (2.0, 1.0, 3.0), {"lines": 12e6}, 0.5, 0)
+    found = {"machine": {}, "readings": [record(CASES["memory-1"], one)]}
     assert draw_speed.roof_of(found) == {1: 12e6 / draw_speed.COLD_LINES}
-    [only] = found["readings"]
-    assert draw_speed.spread(only) == "+100 %"
-    assert draw_speed.value(only) == "12 M lines/s"
+    assert "| 12 M lines/s | +100 % | 0 MB |" in draw_speed.rows(found, "memory")[2]
     assert "83.3 ns" in draw_speed.roof(found, "")[-1]

@@ -201,25 +201,6 @@ def test_signs_over_pairs_of_cells() -> None:
     assert (adaptive["by_node_x"] < adaptive["by_node_y"]).all()
 
 
-def test_what_queues_are_without_a_gain() -> None:
-    queue = cell_table("queue")
-    queue = queue[queue["walltimes"].eq("logged")].set_index(["log", "metric", "load"])
-    text = " ".join(page("README").split())
-    ends = ("ratio", 3, "ratio_low", "ratio_high")
-    kth = [one(queue.loc[("kth-sp2", "turnaround", x)], *ends) for x in ("0.5", "1.0", AT_ONCE)]
-    sentence = (
-        "mean turnaround is {} times the other queue's at a load of 0.5, {} at 1.0 and {} with"
-    )
-    assert sentence.format(*kth) in text
-    thunder = queue.loc["thunder"].xs(AT_ONCE, level="load")
-    assert f"It falls to {one(thunder.loc['turnaround'], *ends)} without any gain" in text
-    assert f"rises to {one(thunder.loc['large-turnaround'], *ends)}" in text
-    needed = one(
-        queue.loc[("kth-sp2", "makespan", AT_ONCE)], "needed", 1, "needed_low", "needed_high"
-    )
-    assert f"KTH's makespan needs {needed} %" in text
-
-
 def test_intervals_cover_cells_that_are_drawn_again() -> None:
     found = pd.read_csv(TABLES / "cells-coverage.csv")
     inside = found["again"].between(found["by_node_low"], found["by_node_high"])
@@ -295,20 +276,6 @@ def test_where_isolation_pays_in_makespan() -> None:
     assert at["thunder", "random", 0.5, AT_ONCE] == at["atlas", "random", 0.5, AT_ONCE]
     assert at["atlas", "random", 0.5, AT_ONCE] == "would pay"
     assert at["atlas", "baseline", 0.5, AT_ONCE] == "would not pay"
-
-
-def test_controls_do_not_change_the_gain() -> None:
-    table = pd.read_csv(TABLES / "cells-controls.csv").set_index(["control", "placement"])[
-        "by_node"
-    ]
-    found = {
-        control: f"{table[control, 'baseline']:.1f}" for control in ("endpoint-pairs", "dcqcn")
-    }
-    words = " ".join(page("README").split())
-    assert f"is {table['credits', 'baseline']:.1f} % against the lowest free nodes" in words
-    assert f"and {table['credits', 'random']:.1f} % against random ones with credits" in words
-    for control, value in found.items():
-        assert f"{value} and {table[control, 'random']:.1f} under `{control}`" in words
 
 
 def test_what_papers_assumed_is_rare() -> None:

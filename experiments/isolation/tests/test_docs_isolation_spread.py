@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from experiments.isolation.cells import FACTORS, expanded
-from experiments.isolation.spread import DRAGONFLIES, OTHERS
-from experiments.kit.data import read_data
+from experiments.isolation.spread import DRAGONFLIES
 
 STUDY = Path(__file__).resolve().parents[1]
 SHORTER, LONGER, UNKNOWN = "would pay", "would not pay", "not significant"
 CELL = ["log", *FACTORS]
-READINGS = read_data("level_spread")
 
 
 def stored(name: str) -> pd.DataFrame:
@@ -23,11 +20,6 @@ def stored(name: str) -> pd.DataFrame:
 
 def text() -> str:
     return " ".join((STUDY / "dragonfly.md").read_text(encoding="utf-8").split())
-
-
-def one(row: pd.Series, column: str, digits: int = 1) -> str:
-    value, low, high = (row[f"{column}{end}"] for end in ("", "_low", "_high"))
-    return f"{value:.{digits}f} ({low:.{digits}f} .. {high:.{digits}f})"
 
 
 def test_the_tables_have_the_cells_of_the_design() -> None:
@@ -50,39 +42,6 @@ def test_verdicts_are_those_of_the_intervals() -> None:
         low, high = gain[f"{column}_low"], gain[f"{column}_high"]
         for word, mine in ((SHORTER, low > 0.1), (LONGER, high < -0.1)):
             assert gain[f"{column}_verdict"].eq(word).equals(mine), column
-
-
-def test_every_row_of_sixteen_percent_is_in_the_tables() -> None:
-    """Log, state, network, share, and against what: communication time less in percent."""
-    less = stored("communication")
-    mine = less[less["policy"].eq("level-spread")].set_index(
-        ["log", "load", "network", "share", "against"]
-    )
-    rows = [
-        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-        for line in (STUDY / "dragonfly.md").read_text(encoding="utf-8").splitlines()
-        if line.startswith(("| thunder |", "| atlas |"))
-    ]
-    assert len(rows) >= 6
-    for log, load, network, share, against, found, _ in rows:
-        key = (log, load, network, float(share), "rdn" if against == "random nodes" else against)
-        assert found == one(mine.loc[key], "ratio"), key
-    paper = pd.read_csv(
-        STUDY.parent / "routers" / "tables" / "level-spread-used-credits.csv"
-    ).set_index(["figure", "claim"])
-    row = paper.loc[("fig10", "mean reduction by Level-Spread (%)")]
-    own = f"{row['simulated']:.1f} ({row['low']:.1f} .. {row['high']:.1f})"
-    assert f"| {own} | the paper's setting" in text()
-    assert f"16 % less *communication time* is {own} % in the paper's own setting" in text()
-    assert row["paper"] == 16
-    assert f"{READINGS['sweep']['full']['random_workloads']:,} workloads" in text()
-    at = {"log": "thunder", "load": "empty-small-first", "network": "ugal, shuffled", "share": 1.0}
-    mine = less[(less[list(at)] == pd.Series(at)).all(axis=1)]
-    single = mine[mine["policy"].eq("level-spread") & mine["against"].ne(OTHERS)]
-    without = np.log(1 - single[single["against"].ne("rrn")]["ratio"] / 100).mean()
-    assert f"{100 * (1 - np.exp(without)):.1f} without `rrn`" in text()
-    [rrn] = single[single["against"].eq("rrn")].to_dict("records")
-    assert rrn["ratio_low"] < 0 < rrn["ratio_high"]
 
 
 def test_what_the_page_concludes() -> None:

@@ -37,8 +37,6 @@ from netsim.flow.job_load import JobLoad
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from queuesim.statistics import Interval
-from workloads.drawn import drawn_log
-from workloads.job import bare_jobs
 
 STUDY = Path(__file__).resolve().parents[1]
 STORED = STUDY / "tables"
@@ -356,44 +354,6 @@ def test_the_first_snapshots_of_the_order_lie_evenly() -> None:
 
 
 # Logs drawn again
-
-
-def test_a_drawn_log_has_whole_blocks_of_the_log() -> None:
-    day = 86400.0
-    submit_s = np.sort(np.random.default_rng(2).uniform(0, 20 * day, 400))
-    submit_s[0], submit_s[-1] = 0.0, 20 * day
-    jobs = bare_jobs(
-        "made",
-        submit_s=submit_s,
-        run_time_s=np.arange(1.0, 401.0),
-        n_nodes=np.ones(400, dtype=np.int32),
-        requested_s=np.full(400, 1e4),
-    )
-    drawn = drawn_log(jobs, np.random.default_rng(5))
-    assert (np.diff(drawn.submit_s) >= 0).all()
-    assert len(set(drawn.job_id.tolist())) == len(drawn)
-    # run times name the jobs: where they were in their block of two days they still are
-    origin = drawn.run_time_s.astype(int) - 1
-    moved = (drawn.submit_s - submit_s[origin]) / (2 * day)
-    assert np.abs(moved - moved.round()).max() < 1e-9
-    block = np.minimum(submit_s // (2 * day), 9).astype(int)
-    counts = np.bincount(block[origin], minlength=10) / np.bincount(block, minlength=10)
-    assert set(counts) <= set(range(11))
-    assert counts.sum() == 10
-    assert sorted(counts) != [1.0] * 10
-    at_once = drawn_log(
-        bare_jobs(
-            "made",
-            submit_s=np.zeros(40),
-            run_time_s=np.arange(1.0, 41.0),
-            n_nodes=np.ones(40, dtype=np.int32),
-            requested_s=np.full(40, 1e4),
-        ),
-        np.random.default_rng(0),
-    )
-    # ten blocks of four
-    assert (np.diff(at_once.run_time_s.reshape(10, 4)) == 1).all()
-    assert (at_once.submit_s == 0).all()
 
 
 def test_the_page_has_the_stored_numbers() -> None:

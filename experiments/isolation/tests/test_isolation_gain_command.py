@@ -235,6 +235,15 @@ def test_a_mistake_is_one_line(
     assert not list(Path().glob("netcosim-gain-*"))
 
 
+@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf"])
+def test_a_time_budget_that_is_none_is_one_line(
+    config: Path, minutes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["isolation-gain", str(config), "--minutes", minutes, "--out", "out"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "minutes" in line
+
+
 @pytest.mark.full
 def test_the_page_shows_what_comes_out(tmp_path: Path) -> None:
     done = dict(sitting(ROOT / "experiments" / "isolation" / "gain.md", tmp_path))

@@ -22,6 +22,8 @@ from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from workloads.job import offered_load
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def test_a_ratio_between_and_beyond_known_gains() -> None:
     known = ([0, 10, 20], [1.1, 1.0, 0.8])

@@ -152,19 +152,11 @@ def test_an_attack_changes_one_thing() -> None:
 
 
 @pytest.mark.full
-def test_the_figure_on_synthetic_jobs_with_one_process_and_with_two(tmp_path) -> None:
-    found = []
-    for jobs in (1, 2):
-        out = tmp_path / str(jobs)
-        done = reproduce(
-            "isolation", "cells", out_dir=out, jobs=jobs, options=QUICK, progress=False
-        )
-        assert done is not None
-        assert not done.failed
-        found.append(done.analysis.tables)
-    tables, others = found
-    for name, table in tables.items():
-        pd.testing.assert_frame_equal(table, others[name])
+def test_the_figure_on_synthetic_jobs(tmp_path) -> None:
+    done = reproduce("isolation", "cells", out_dir=tmp_path, options=QUICK, progress=False)
+    assert done is not None
+    assert not done.failed
+    tables = done.analysis.tables
     n_cells = len(cells.designed("synth-small", QUICK))
     assert len(tables["gain"]) == n_cells * len(cells.POLICIES)
     assert tables["gain"]["by_node"].notna().all()

@@ -16,13 +16,10 @@ from experiments.jigsaw.why import distance
 from experiments.kit.claims import claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import THUNDER
-from experiments.kit.frames import against_baseline
 from experiments.kit.logs import LOGS_VARIABLE, log_notes
 from experiments.kit.papers import Analysis, Options
-from experiments.kit.points import observe
 from experiments.kit.queues import READINGS, check_queues, reading_of, sweep_points
 from experiments.kit.reproduce import reproduce
-from experiments.pollard.paper import PAPER as POLLARD
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.runs.points import point_key
@@ -196,12 +193,6 @@ def test_bandwidth_classes_are_even_and_belong_to_the_job():
     assert np.all(np.abs(counts - 2500) < 4 * np.sqrt(2500 * 0.75))
 
 
-def test_generated_streams_depend_on_the_seed_alone():
-    a, b, c = (made_jobs(seed) for seed in (1, 1, 2))
-    assert np.array_equal(a.n_nodes, b.n_nodes)
-    assert not np.array_equal(a.n_nodes, c.n_nodes)
-
-
 def test_missing_logs_are_named_with_their_source():
     options = Options()
     with pytest.raises(NetcosimError, match=r"LLNL-Thunder.*l_llnl_thunder"):
@@ -244,19 +235,6 @@ def test_settings_that_the_papers_do_not_have_are_refused(tmp_path):
 
 def test_distance_to_a_range():
     assert [distance(x, 90, 91) for x in (88, 90, 90.5, 91, 93)] == [-2, 0, 0, 0, 2]
-
-
-def test_ratios_to_baseline():
-    runs = pd.DataFrame(
-        {
-            "log": ["a", "a", "a", "b"],
-            "policy": ["baseline", "ta", "ta", "ta"],
-            "scenario": ["none", "none", "10%", "none"],
-            "makespan_s": [100.0, 110.0, 95.0, 7.0],
-        }
-    )
-    table = against_baseline(runs, ["makespan_s"])
-    assert table["makespan_s_ratio"].tolist() == pytest.approx([1.10, 0.95])
 
 
 def fig6_frame(values):
@@ -312,24 +290,6 @@ def test_a_figure_end_to_end(tmp_path, monkeypatch):
         "jigsaw-table3.html",
     }
     assert sum("skipped" in note for note in done.analysis.notes) == 2
-
-
-@pytest.mark.full
-@pytest.mark.shared
-def test_pollard_on_a_stand_in(shared_dir, tmp_path):
-    """KTH SP2 on 100 nodes: both policies, hops below 2 for what fits a pod."""
-    options = Options(settings={"logs": str(shared_dir / "traces")})
-    points = POLLARD.figures["fig7"].points(options)
-    points = [p for p in points if "cab" in p["labels"]["log"]]
-    assert {p["labels"]["log"] for p in points} == {"kth-2x on small cab"}
-    frames = {}
-    for point in points:
-        for name, rows in observe(point).items():
-            frames[name] = pd.concat([frames.get(name, pd.DataFrame()), pd.DataFrame(rows)])
-    analysis = POLLARD.figures["fig7"].analyse(frames, options)
-    assert set(analysis.claims["verdict"]) == {"holds"}
-    assert any("replaces aug-2x on cab" in note for note in analysis.notes)
-    assert any("skipped aug-2x on pinot" in note for note in analysis.notes)
 
 
 def test_the_papers_ranges_are_in_the_panel() -> None:

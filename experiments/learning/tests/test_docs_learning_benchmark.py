@@ -10,22 +10,18 @@ import pytest
 
 from experiments.learning.cells import MACHINES, SCALES, WORKLOADS
 from experiments.learning.clairvoyant import BOUND, CLAIRVOYANT, TRUE_TIMES
-from experiments.learning.play import METRICS
 from experiments.learning.points import AGENT, BLIND, NO_CONTENTION, ORDER_ALONE
 from experiments.learning.tables import (
     BETTER,
     CELL,
     NEXT,
-    NOT_SIGNIFICANT,
     WORSE,
     between,
     counted,
     detectable,
     differences,
     percent_shown,
-    word,
 )
-from queuesim.statistics import Interval
 
 STUDY = Path(__file__).resolve().parents[1]
 PAGE = (STUDY / "README.md").read_text(encoding="utf-8")
@@ -91,32 +87,6 @@ def candidate_rows() -> list[str]:
     return rows
 
 
-def gain_texts() -> dict[str, str]:
-    """Return gains, geometric means over cells, of the agent and of orders alone."""
-    logs = np.log(by_player()["ratio"])
-    gain = {
-        key: f"{100 * (1 - np.exp(logs.xs(player, level='player').mean())):.1f} %"
-        for key, player in (
-            ("gagent", AGENT),
-            ("gorder", f"{AGENT}, {ORDER_ALONE}"),
-            ("gblind", f"{BLIND}, {ORDER_ALONE}"),
-        )
-    }
-    networks = stored("networks")
-    apart = networks[networks["other"] == f"{BLIND}, {ORDER_ALONE}"]["verdict"] == BETTER
-    return gain | {"nblind": str(int(apart.sum()))}
-
-
-def seed_text() -> str:
-    """Return the agent's difference by cell and training seed, with its verdicts."""
-    parts = []
-    for (machine, workload), mine in stored("seeds").groupby(CELL, sort=False):
-        shown = ", ".join(f"{percent_of(row):+.1f} %" for _, row in mine.iterrows())
-        better = int((mine["verdict"] == BETTER).sum())
-        parts.append(f"{machine}, {workload}: {shown} (better with {better} of {len(mine)})")
-    return "; ".join(parts)
-
-
 def test_every_machine_and_workload_is_on_the_page() -> None:
     for name, machine in MACHINES.items():
         assert f"`{name}`" in PAGE
@@ -154,24 +124,6 @@ def test_the_pages_counts_are_the_tables() -> None:
     lines = [*counted(stored("differences")), *counted(stored("networks"), ["player", "other"])]
     for line in [*lines, *counted(stored("ppo"))]:
         assert line in TEXT
-
-
-def test_what_the_agent_learns_is_the_tables() -> None:
-    found, n = gain_texts(), by_player().xs(AGENT, level="player").shape[0]
-    parts = (
-        f"gains {found['gorder']} of the agent's {found['gagent']}",
-        f"learned without a network {found['gblind']}",
-        f"better than that in {found['nblind']} of {n} cells",
-    )
-    for part in parts:
-        assert part in TEXT
-
-
-def test_an_interval_says_what_its_word_says() -> None:
-    for name in ("differences", "networks"):
-        for row in stored(name).to_dict("records"):
-            assert row["verdict"] == word(Interval(row["difference"], row["low"], row["high"]))
-            assert row["difference"] == pytest.approx((row["low"] + row["high"]) / 2, abs=2e-3)
 
 
 def test_the_headline_is_the_tables() -> None:
@@ -232,38 +184,3 @@ def test_players_are_between_the_bounds() -> None:
     assert (others.min(axis=1) >= table[BOUND] - 1e-4).all()
     searched = table.dropna(subset=[CLAIRVOYANT])
     assert (searched[CLAIRVOYANT] <= searched[TRUE_TIMES] + 1e-6).all()
-
-
-def test_other_scores_are_those_of_the_weeks() -> None:
-    weeks, parts = stored("weeks"), []
-    for metric in METRICS:
-        agent = differences(weeks, metric)
-        counts = agent[agent["player"] == AGENT]["verdict"].value_counts()
-        better, worse = (int(counts.get(which, 0)) for which in (BETTER, WORSE))
-        parts.append(f"{metric}: better in {better}, worse in {worse}")
-    assert "; ".join(parts) in TEXT
-
-
-def test_other_seeds_are_stored() -> None:
-    assert seed_text() in TEXT
-    seeds, agent = stored("seeds"), by_player().xs(AGENT, level="player")
-    for row in seeds[seeds["seed"] == 1].to_dict("records"):
-        of = agent.loc[row["machine"], row["workload"]]
-        assert row["difference"] == pytest.approx(of["difference"], abs=1e-5)
-
-
-def test_agents_keep_their_best_generation() -> None:
-    weeks = stored("weeks")
-    trained = weeks[weeks["part"] == "training"].groupby([*CELL, "player"])[METRIC].mean()
-    curve = stored("curve")
-    for (machine, workload), mine in curve[curve["player"] == AGENT].groupby(CELL):
-        kept = trained[machine, workload, AGENT]
-        assert mine["training"].min() == pytest.approx(kept, rel=1e-4)
-        assert mine["generation"].tolist() == list(range(FULL.generations + 1))
-    network = curve[curve["generation"] == FULL.generations].set_index("player")
-    for player, name in ((AGENT, "with the network"), (BLIND, "without")):
-        cpu_s = network.loc[player]["cpu_s"]
-        assert f"{cpu_s.min():.0f} to {cpu_s.max():.0f} {name}" in TEXT
-    assert set(network["plays"]) == {int(network["plays"].iloc[0])}
-    assert f"{int(network['plays'].iloc[0])} episodes" in TEXT
-    assert not (set(stored("networks")["verdict"]) - {BETTER, WORSE, NOT_SIGNIFICANT})

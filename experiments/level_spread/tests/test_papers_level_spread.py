@@ -27,7 +27,6 @@ from experiments.level_spread.sst import one_way
 from netcosim.cli import main
 from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
-from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
 
 STUDY = Path(__file__).resolve().parents[1]
@@ -216,27 +215,6 @@ def test_fig2_orders_the_policies_as_the_paper(tmp_path: Path) -> None:
     minimal = claims[(claims["condition"] == "minimal") & (claims["paper"] == 30.0)]
     assert 20 < minimal["simulated"].iloc[0] < 40
     assert all(path.stat().st_size for path in done.files)
-
-
-@pytest.mark.full
-def test_two_processes_give_the_same_figure(tmp_path: Path) -> None:
-    found = []
-    for jobs in (1, 2):
-        folder = tmp_path / str(jobs)
-        done = reproduce(
-            "level-spread",
-            "fig5",
-            out_dir=folder,
-            jobs=jobs,
-            options=Options(scale="quick"),
-            progress=False,
-        )
-        assert done is not None
-        with Store(folder / "level-spread.sqlite", "read") as store:
-            found.append((store.digest(), done.analysis))
-    assert found[0][0] == found[1][0]
-    pd.testing.assert_frame_equal(found[0][1].tables["boxes"], found[1][1].tables["boxes"])
-    assert set(found[0][1].claims["verdict"][:1]) == {"holds"}
 
 
 def test_a_stored_figure_is_not_computed_again(tmp_path: Path) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from experiments.machines.match.machine import MatchMachine
 from experiments.machines.match.rows import NAMES, Row, plain
-from experiments.machines.match.tests import Matched, match
+from experiments.machines.match.tests import LIBRARY_NAMES, Matched, match
+from netsim.errors import ModelWarning
 from netsim.packet.model import PacketConfig
 from netsim.parameters import parameters_of
 from netsim.topologies.family import Family
@@ -20,7 +23,6 @@ from netsim.topologies.registry import FAMILIES
 ROUNDS = 4
 SETTLED = 0.002
 """Change of a parameter between two rounds from which it is fitted."""
-EXCHANGES = ("recursivedoubling", "recursivehalving", "rabenseifner", "ring", "neighbor")
 FEW_NODES, MOST_ROWS = 64, 8
 """Exchanges that a parameter is fitted on: of at most so many nodes, if there are any."""
 SWITCH, LATENCY = "message-size switch", "NIC latency"
@@ -34,8 +36,7 @@ class FitParameter:
     paths: tuple[str, ...]
     tests: tuple[str, ...] = ()
     sizes: tuple[int, int] = (0, 0)
-    exchanges: tuple[str, ...] = ()
-    exchange_sizes: tuple[int, int] = (0, 0)
+    instead: tuple[Mapping[str, Any], ...] = ()
     high: float = math.inf
     is_rate: bool = False
     unit: str = "s"
@@ -124,15 +125,17 @@ def _determining(parameter: FitParameter, rows: Sequence[Row], pairs: bool) -> l
         low, high = parameter.sizes
         of_pair = (row for row in rows if plain(row.test) in parameter.tests and row.ranks == 2)
         return sorted((row for row in of_pair if low <= row.bytes <= high), key=lambda r: r.bytes)
-    low, high = parameter.exchange_sizes
-    found = [
-        row
-        for row in rows
-        if plain(row.test).removeprefix("osu") in parameter.exchanges
-        and plain(row.algorithm.replace("default-", "")).startswith(EXCHANGES)
-        and low <= row.bytes <= high
-        and row.ranks == row.nodes
-    ]
+    found: list[Row] = []
+    for source in parameter.instead:
+        (low, high), named = source["sizes"], tuple(source["algorithms"])
+        found = found or [
+            row
+            for row in rows
+            if plain(row.test).removeprefix("osu") in source["operations"]
+            and plain(LIBRARY_NAMES.sub("", row.algorithm)) in named
+            and low <= row.bytes <= high
+            and row.ranks == row.nodes
+        ]
     few = max(FEW_NODES, min((row.nodes for row in found), default=0))
     found = sorted((r for r in found if r.nodes <= few), key=lambda r: (r.nodes, r.bytes))
     return found[:: max(1, math.ceil(len(found) / MOST_ROWS))]
@@ -202,7 +205,9 @@ def _solve(
 
 
 def _log_ratio(rows: Sequence[Row], machine: MatchMachine) -> float:
-    ratios = [match(row, machine).ratio for row in rows]
+    with warnings.catch_warnings():  # tried values are far from the fitted one
+        warnings.simplefilter("ignore", ModelWarning)
+        ratios = [match(row, machine).ratio for row in rows]
     return float(np.mean(np.log([ratio for ratio in ratios if ratio == ratio] or [1.0])))
 
 

@@ -34,12 +34,18 @@ PLACES = ("first", "random")
 class MatchSection(Section):
     """``[match]``: what measured rows need besides the network.
 
-    ``reduce_s_per_byte`` is the processor time of a reduction for each byte that it adds up.
+    ``reduce_s_per_byte`` is the processor time of a reduction for each byte that it adds up,
+    ``stage_s_per_byte`` that of the first 64 KiB of a message, ``allocate_s_per_byte`` that of a
+    library's own buffers from 32 MiB on. ``exchange_efficiency`` is the share of a NIC's bandwidth
+    with which two ranks send such buffers to each other.
     ``nodes`` are those of a test: the first ones of the machine, or drawn. ``fitted`` lists what
     was fitted from which rows; nothing reads it.
     """
 
     reduce_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+    stage_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+    allocate_s_per_byte: Annotated[Number, Field(ge=0)] = 0.0
+    exchange_efficiency: Annotated[Number, Field(gt=0, le=1)] = 1.0
     nodes: Annotated[Text, known("nodes", PLACES)] = "first"
     seed: Annotated[Whole, Field(ge=0)] = 1
     fitted: dict[str, str] = Field(default_factory=dict)
@@ -80,16 +86,24 @@ class MatchMachine:
         network = {key: v for key, v in self.content["machine"].items() if key != "packet"}
         return _built(canonical_json(network))
 
-    def packets(self, reduced: float = 0.0) -> PacketConfig:
+    def packets(
+        self, reduced: float = 0.0, staged: float = 0.0, *, exchange: bool = False
+    ) -> PacketConfig:
         """Return its packet model.
 
         Parameters
         ----------
-        reduced : float
-            Share of the received bytes that a reduction adds up.
+        reduced, staged : float
+            Shares of the received bytes that a reduction adds up, and that wait to be staged.
+        exchange : bool
+            Whether pairs of ranks send large messages to each other at the same time.
         """
-        packets = PacketConfig(**self.content["machine"]["packet"])
-        added = reduced * self.content["match"]["reduce_s_per_byte"]
+        packets, costs = PacketConfig(**self.content["machine"]["packet"]), self.content["match"]
+        if exchange and costs["exchange_efficiency"] < 1:
+            duplex = packets.nic_duplex_efficiency or packets.nic_efficiency
+            duplex *= costs["exchange_efficiency"]
+            packets = replace(packets, nic_duplex_efficiency=duplex)
+        added = reduced * costs["reduce_s_per_byte"] + staged * costs["stage_s_per_byte"]
         return replace(packets, copy_s_per_byte=packets.copy_s_per_byte + added)
 
     def nodes(self, n: int) -> NDArray[np.int64] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,13 @@ from experiments.machines.match.rows import (
     plain,
     read_table,
 )
-from netsim.errors import NetcosimError
+from netsim.errors import ModelWarning, NetcosimError
 from netsim.files import read_text
 from netsim.text_numbers import need_whole, number_of, whole_number
 
-_OSU_TITLE = re.compile(r"OSU MPI(?:_(\w+)|\S*) (.+?) Test\b")
+_OSU_TITLE = re.compile(r"# OSU (?:MPI(?:_(\w+)|\S*)|(\w+)) (.+?) Test\b")
+_RANK = re.compile(r"(?:\[\d+,\d+\](?:<std(?:out|err)>)?: ?|\s*\d+: )")
+"""Before a line of mpirun's --tag-output or srun's --label."""
 OSU_TESTS: Mapping[str, str] = NAMES["osu"]
 _PAIRS = re.compile(r"\[\s*pairs:\s*(\d+)\s*\]")
 _SIZE = re.compile(r"^#\s*(nodes|ranks)\s*[:=]\s*(\S+)", re.IGNORECASE)
@@ -47,7 +50,10 @@ def read_output(
     """
     path = Path(path)
     lines = read_text(path).splitlines()
-    if lines and is_table(lines[0]):
+    if not any(lines):
+        raise NetcosimError(f"{path}: empty")
+    lines = [line[found.end() :] if (found := _RANK.match(line)) else line for line in lines]
+    if is_table(lines[0]):
         rows = read_table(path, lines, where or {})
     elif where:
         raise NetcosimError(f"{path}: --where is for CSV with columns")
@@ -65,35 +71,39 @@ def read_output(
 
 
 def _osu(path: Path, lines: Sequence[str], nodes: int, ranks: int) -> list[Row]:
-    rows, test, sizes = [], "", {"nodes": nodes, "ranks": ranks}
+    rows, left_out, test, pairs = [], [], "", 0
+    sizes = {"nodes": nodes, "ranks": ranks}
     for number, line in enumerate(lines, 1):
         at = f"{path}:{number}"
         if title := _OSU_TITLE.search(line):
             name = " ".join(filter(None, title.groups()))
-            test = OSU_TESTS.get(name.lower(), "")
+            test, pairs = OSU_TESTS.get(name.lower(), ""), 0
             if not test:
-                raise NetcosimError(
-                    f"{at}: OSU's {name!r} is not simulated; {', '.join(OSU_TESTS.values())} are"
-                )
+                left_out.append(f"{at}: OSU's {name!r} is not simulated")
         elif given := _SIZE.match(line):
             sizes[given[1].lower()] = need_whole(at, given[1], given[2], 1)
-        elif pairs := _PAIRS.search(line):
-            sizes["ranks"] = 2 * need_whole(at, "pairs", pairs[1], 1)
+        elif found := _PAIRS.search(line):
+            pairs = need_whole(at, "pairs", found[1], 1)
         cells = line.split()
         if not test or not cells or whole_number(cells[0]) is None:
             continue
+        if cells[-1] == "Fail":
+            raise NetcosimError(f"{at}: {test} failed its validation; measure again")
         value = number_of(cells[1]) if len(cells) > 1 else None
         if value is None or not 0 < value < float("inf"):
             raise NetcosimError(f"{at}: {line[:60]!r}; a size and a value above 0 are needed")
-        one_pair = plain(test) in PAIR_TESTS
-        found = (2, 2) if one_pair else (sizes["nodes"] or sizes["ranks"], sizes["ranks"])
-        found = (found[0], found[1] or found[0])
-        if not found[0]:
+        n_ranks = 2 * pairs or sizes["ranks"] or sizes["nodes"]
+        on = (2, 2) if plain(test) in PAIR_TESTS else (sizes["nodes"] or n_ranks, n_ranks)
+        if not on[0]:
             raise NetcosimError(
                 f"{at}: {test} does not print on how many nodes it ran; give --nodes and --ranks"
             )
         unit = "MB/s" if test in NAMES["osu_bandwidths"] else "us"
-        rows.append(Row(test, "", int(cells[0]), *found, "mean", value, unit, at))
+        rows.append(Row(test, "", int(cells[0]), *on, "mean", value, unit, at))
+    if left_out and not rows:
+        raise NetcosimError(f"{left_out[0]}; {', '.join(OSU_TESTS.values())} are")
+    for reason in left_out:
+        warnings.warn(f"{reason}; left out", ModelWarning, stacklevel=3)
     return rows
 
 
@@ -175,5 +185,8 @@ def _nccl(path: Path, nodes: int) -> list[Row]:
         for one in measured if one["bytes"]
     ]  # fmt: skip
     if rows and (not measured[0]["operation"] or not rows[0].ranks):
-        raise NetcosimError(f"{path}: nccl-tests printed neither its name nor its GPUs")
+        raise NetcosimError(
+            f"{path}: nccl-tests printed no name or no GPUs; add its command (all_reduce_perf ...) "
+            "as a line and keep the lines '# Rank'"
+        )
     return [replace(row, nodes=min(row.nodes, row.ranks)) for row in rows]

@@ -17,12 +17,12 @@ from experiments.machines.match.machine import MatchMachine
 from experiments.machines.match.rows import LONGER_IS_SLOWER, NAMES, UNITS, Row, plain
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
-from netsim.packet.model import PS_PER_S, PacketResult
+from netsim.packet.model import PS_PER_S, PacketConfig, PacketResult
 from netsim.text_numbers import whole_number
 from netsim.topologies.gpu_cluster import GpuClusterShape
 from netsim.traffic import Program, Traffic, combine
 from patterns.bisection_pairing import bisection_pairing
-from patterns.build import build_program, join, make_messages, waiting_for_sends
+from patterns.build import Messages, build_program, join, make_messages, waiting_for_sends
 from patterns.collectives.library import LIBRARY, Collective
 
 WINDOW = 64
@@ -33,11 +33,15 @@ SMALL = 4096
 QUANTILES = {"median": 0.5, "p99": 0.99}
 MOST_DISTANCES = 8
 """Of mpiGraph's p - 1, evenly spread."""
+STAGE_BYTES = 64 << 10
+"""Part of a message that is copied, or registered, before the rest streams."""
+FRESH_BYTES = 32 << 20
+"""Buffers from which memory comes from the system at each allocation, at most (glibc)."""
 MOST_MESSAGES = 400_000
 RUN_PACKETS = 1 << 19
 """Of a simulation: messages then have fewer and larger packets."""
 
-_LIBRARY_NAMES = re.compile(r"(_ompi|_mpich)$|^default-(?!default)")
+LIBRARY_NAMES = re.compile(r"(_ompi|_mpich)$|^default-(?!default)")
 
 
 @dataclass(frozen=True)
@@ -97,15 +101,15 @@ def _simulated(row: Row, machine: MatchMachine, algorithms: Mapping[str, str]) -
 def _send(
     machine: MatchMachine,
     parts: list[tuple[Program, NDArray[np.int64]]],
-    reduced: float = 0.0,
+    packets: PacketConfig | None = None,
     **groups: Any,
 ) -> PacketResult:
     """Send programs of ranks on nodes, whose steps also wait for their own sends.
 
     Parameters
     ----------
-    reduced : float
-        See `MatchMachine.packets`.
+    packets : PacketConfig, optional
+        By default the machine's.
     groups : Any
         Of `combine`.
     """
@@ -115,7 +119,7 @@ def _send(
         raise NetcosimError(f"{n_messages:,} messages; at most {MOST_MESSAGES:,} are simulated")
     most = min(MOST_PACKETS, max(2, RUN_PACKETS // max(1, n_messages)))
     largest = max(int(p.send_bytes.max(initial=1)) for p in programs)
-    packets = packets_for(machine.packets(reduced), largest, most)
+    packets = packets_for(packets or machine.packets(), largest, most)
     traffic: Traffic = combine(programs, nodes, **groups)
     rng = np.random.default_rng(machine.seed)
     result = simulate_packets(machine.routing, traffic, packets, rng)
@@ -194,9 +198,33 @@ def _collective(
     if len(messages) > MOST_MESSAGES:
         raise NetcosimError(f"{len(messages):,} messages; at most {MOST_MESSAGES:,}")
     program = build_program(p, n_steps, messages)
-    share = 0.0 if nccl else reduced_share(operation, name)
-    finish = _send(machine, [(program, placed)], share).rank_finish_ps / PS_PER_S
-    return one.named(p, size), float(finish.mean() if of_osu else finish.max())
+    packets = None
+    if not nccl:
+        exchange = name in NAMES["exchanges"] and size >= FRESH_BYTES
+        shares = reduced_share(operation, name), staged_share(messages)
+        packets = machine.packets(*shares, exchange=exchange)
+    finish = _send(machine, [(program, placed)], packets).rank_finish_ps / PS_PER_S
+    seconds = float(finish.mean() if of_osu else finish.max())
+    return one.named(p, size), seconds + _allocation_s(machine, operation, name, size)
+
+
+def _allocation_s(machine: MatchMachine, operation: str, algorithm: str, size: int) -> float:
+    """Return the time that a library's fresh buffers of an operation take, see ``names.toml``."""
+    fresh = NAMES["fresh_buffers"].get(operation, {}).get(algorithm, 0) * size
+    if fresh < FRESH_BYTES:
+        return 0.0
+    return float(fresh * machine.content["match"]["allocate_s_per_byte"])
+
+
+def staged_share(messages: Messages) -> float:
+    """Return which share of the received bytes waits until it is staged.
+
+    That is up to `STAGE_BYTES` of a message. Messages that a rank receives in one step are staged
+    beside each other, as one of their mean size.
+    """
+    step = messages.dst * (messages.dst_step.max(initial=0) + 1) + messages.dst_step
+    size = np.minimum(messages.n_bytes, STAGE_BYTES) / np.bincount(step)[step]
+    return float(size.sum() / max(1, messages.n_bytes.sum()))
 
 
 def reduced_share(operation: str, algorithm: str) -> float:
@@ -214,9 +242,11 @@ def algorithm_of(
     row: Row, operation: str, p: int, buffer_bytes: int, algorithms: Mapping[str, str]
 ) -> str:
     """Return the algorithm that a row names, or else that of the mapping, or MPICH's choice."""
-    name = plain(_LIBRARY_NAMES.sub("", row.algorithm)) or "default"
+    name = plain(LIBRARY_NAMES.sub("", row.algorithm)) or "default"
     known = {plain(name): name for name in LIBRARY[operation]}
     found = known.get(name) or NAMES["algorithms"].get(name)
+    if row.algorithm.endswith("_ompi"):
+        found = NAMES["open_mpi"].get(operation, {}).get(name, found)
     if operation == "all-gather" and name == "recursivedoubling":
         found = "recursive-halving"  # its steps backwards are the doubling
     if found is None or found not in (*LIBRARY[operation], "auto"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import math
 from collections import Counter
@@ -19,8 +20,10 @@ from experiments.machines.match.report import details, frame_of, judged, recomme
 from experiments.machines.match.rows import Row
 from experiments.machines.match.tests import Matched, _send, match, mpich_choice
 from netcosim.cli import main
-from netsim.errors import NetcosimError
+from netsim.errors import ModelWarning, NetcosimError
 from patterns.registry import make_pattern
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 OSU = """# OSU MPI {} Test v7.4
 # Datatype: MPI_CHAR.
@@ -103,6 +106,43 @@ def test_outputs_become_rows(tmp_path: Path, text: str, expected: list[tuple[Any
     ]
 
 
+LATENCY = """# OSU MPI Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations        Validation
+8                       1.12              1.05              9.80       10000              Pass
+"""
+BARRIER = "# OSU MPI Barrier Latency Test v7.4\n# Avg Latency(us)\n             4.21\n"
+NOISE = "srun: job 7 queued\nWARNING: 3 device(s) ignored\n\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NOISE + LATENCY + "slurmstepd: error: *** STEP 7.0 CANCELLED ***\n",
+        LATENCY.replace("\n", "\r\n"),
+        "\ufeff" + LATENCY,
+        "".join(f"[1,0]<stdout>:{line}\n" for line in LATENCY.splitlines()),
+        "".join(f"[1,0]<stdout>: {line}\n" for line in LATENCY.splitlines()),
+        "".join(f"0: {line}\n" for line in LATENCY.splitlines()),
+    ],
+)
+def test_what_launchers_add_is_not_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "out.txt").write_bytes(gzip.compress(text.encode()))
+    [row] = read_output(tmp_path / "out.txt")
+    assert (row.test, row.bytes, row.value, row.unit) == ("osu_latency", 8, 1.12, "us")
+
+
+def test_one_log_has_several_tests(tmp_path: Path) -> None:
+    """Pairs are those of their test; a test that is not simulated is named and left out."""
+    gather = A2A.replace("# nodes: 4\n# ranks: 16\n", "")
+    path = write(tmp_path, LATENCY + BARRIER + MBW + gather)
+    with pytest.warns(ModelWarning, match=r"out.txt:5: OSU's 'Barrier Latency' .* left out"):
+        rows = read_output(path, nodes=4, ranks=16)
+    assert [(row.test, row.nodes, row.ranks) for row in rows] == [
+        ("osu_latency", 2, 2), ("osu_mbw_mr", 4, 8), ("osu_alltoall", 4, 16),
+    ]  # fmt: skip
+
+
 def test_nccl_logs_become_rows(tmp_path: Path) -> None:
     cells = "8192 2048 float sum -1 34.06 0.24 0.45 0 33.00 0.25 0.47 0"
     text = f"# nThread 1 all_reduce_perf\n#  Rank  0 Group 0\n#  Rank  1 Group 0\n{cells}\n"
@@ -114,6 +154,11 @@ def test_nccl_logs_become_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("", r"out.txt: empty"),
+        (LATENCY.replace("Pass", "Fail"), r"out.txt:4: osu_latency failed its validation"),
+        (BARRIER, r"out.txt:1: OSU's 'Barrier Latency' is not simulated; osu_get_latency"),
+        (LATENCY.replace("MPI", "NCCL"), r"OSU's 'NCCL Latency' is not simulated"),
+        ("  8192 2048 float sum -1 34 1 2 0 33 1 2 0\n", r"add its command \(all_reduce_perf"),
         ("hello\n", r"out.txt:1: not recognised; outputs of OSU"),
         (BW.replace("2.32", "fast"), r"out.txt:4: '1  fast'; a size and a value above 0"),
         (BW.replace("2.32", "0"), r"out.txt:4: .* above 0"),
@@ -229,6 +274,67 @@ def test_sizes_of_collectives_are_those_of_the_benchmark() -> None:
     assert match(inside, free).reason.startswith("all messages stay inside a node")
     few = Row("gpcnet congested RR Lat", "", 8, 2, 2, "mean", 1.0, "us")
     assert match(few, machine()).reason == "GPCNeT's load test needs at least 10 nodes"
+
+
+def test_open_mpi_broadcasts_to_all_children_at_once() -> None:
+    """On 8 ranks 3 + 2 + 1 buffers follow each other; MPICH's children wait for 3."""
+    times = [
+        match(row("BCAST", 1 << 22, 8, algorithm=f"binomial_{library}"), machine(m1=8)).simulated
+        for library in ("ompi", "mpich")
+    ]
+    assert times == pytest.approx([6 * (1 << 22) * 1e-4, 3 * (1 << 22) * 1e-4], rel=0.03)
+
+
+def test_linear_sync_gathers_from_one_rank_after_the_other() -> None:
+    """An empty message and an answer of 1 KiB: 4 overheads, 2 wires of 1100 ns and 102.4 ns."""
+    one = match(row("GATHER", 4096, 4, algorithm="linear_sync_ompi"), machine())
+    assert one.algorithm == "one-by-one"
+    assert one.simulated == pytest.approx(3 * (4 * 0.3 + 2 * 1.1 + 0.1024), rel=0.01)
+
+
+def test_the_first_part_of_a_message_is_staged() -> None:
+    """At 0.1 ns/B: 6.55 us in each of three steps of a ring; of three at once the last third."""
+    plain_, slow = machine(), machine(match={"stage_s_per_byte": 1e-10})
+    for name, times in (("ring", 3), ("linear", 1 / 3)):
+        ring = row("ALLGATHER", 4 << 20, 4, algorithm=name)
+        took = [match(ring, one).simulated for one in (plain_, slow)]
+        assert took[1] - took[0] == pytest.approx(times * 65536 * 1e-4, rel=0.05)
+
+
+def test_large_fresh_buffers_cost_time() -> None:
+    """A reduce by halving has two of the buffer's size, an all-gather none."""
+    free, slow = machine(), machine(match={"allocate_s_per_byte": 1e-10})
+    for test, name, size, us in (
+        ("REDUCE", "rabenseifner", 32 << 20, 2 * (32 << 20) * 1e-4),
+        ("REDUCE", "rabenseifner", 8 << 20, 0),
+        ("ALLGATHER", "ring", 32 << 20, 0),
+    ):
+        took = [match(row(test, size, 4, algorithm=name), one).simulated for one in (free, slow)]
+        assert took[1] - took[0] == pytest.approx(us)
+
+
+def test_exchanges_have_their_own_efficiency() -> None:
+    """Both ways between two ranks at half the bandwidth; a ring on four is as fast as before."""
+    half = machine(match={"exchange_efficiency": 0.5})
+    for name, factor in (("recursive_doubling", 2.0), ("ring", 1.0)):
+        gather = row("ALLGATHER", 64 << 20, 4, algorithm=name)
+        took = [match(gather, one).simulated for one in (machine(), half)]
+        assert took[1] / took[0] == pytest.approx(factor, rel=0.03)
+
+
+def test_collectives_are_fitted_as_pairs_are() -> None:
+    """Many messages at once determine bandwidth and overhead, exchanges the latency."""
+    true = machine(node_bandwidth_Bps=7 * 10**9, node_latency_s=900e-9,
+                   packet={"send_overhead_s": 500e-9, "recv_overhead_s": 500e-9})  # fmt: skip
+    rows = [row("ALLTOALL", size, 8, algorithm="linear") for size in (64, 1024, 64 << 20)]
+    rows += [row("ALLGATHER", size, 8, algorithm="ring") for size in (64, 256)]
+    rows = [replace(one, value=match(one, true).simulated) for one in rows]
+    _, fitted = fit(machine(), rows)
+    assert [one.parameter.name for one in fitted] == [
+        "NIC bandwidth", "overhead of a message", "NIC latency",
+    ]  # fmt: skip
+    for one in fitted:
+        assert one.after == pytest.approx(true.value(one.path), rel=0.05), one.parameter.name
 
 
 def test_reductions_cost_processor_time() -> None:

@@ -35,9 +35,8 @@ from experiments.kit.fattree_workloads.workloads import (
     place,
 )
 from experiments.kit.papers import Options
-from experiments.pollard.interference.figures import case_points, why_points
 from experiments.pollard.interference.speedups import analyse, near, speedup_table, with_computing
-from experiments.pollard.interference.why import isolation_error, variant_table
+from experiments.pollard.interference.why import isolation_error
 from experiments.pollard.paper import PAPER
 from netcosim.runs.points import point_key
 from netsim.errors import NetcosimError
@@ -256,28 +255,6 @@ def test_full_scale_is_the_papers_machine_and_every_point_is_one():
         "cab 4-128",
         "cab 4-128, 30 %",
     }
-
-
-@pytest.mark.full
-def test_variants_are_told_apart_by_their_columns():
-    """Each variant of the quick figure finds its own jobs, and no job of another."""
-    made = {point_key(p): p for p in why_points(Options(scale="quick"))}
-    jobs = pd.DataFrame(
-        [
-            {**row, "judge": p["case"]["judge"], "time_s": 1.0}
-            for p in made.values()
-            for row in run_point({**p, "case": {**p["case"], "judge": "bundles"}})["jobs"]
-        ]
-    )
-    table = variant_table(jobs, Options(scale="quick"))
-    whole = table[table["pattern"] == "all"]
-    n_jobs = dict(
-        zip(zip(whole["case"], whole["variant"], strict=True), whole["jobs"], strict=True)
-    )
-    for (case, variant), n in n_jobs.items():
-        if "logarithm" not in variant:
-            assert n == n_jobs[case, "as in the figures"], variant
-    assert len(case_points((CAB,), Options(scale="quick"))) == 6
 
 
 @pytest.mark.full

@@ -62,62 +62,6 @@ def test_the_stored_tables_are_whole() -> None:
         assert f"images/routers-{figure}.png" in PAGE
 
 
-def span(figure: str, conclusion: str, routing: str, digits: int = 1) -> tuple[str, str, str]:
-    """With the ideal router; least and most of the others."""
-    simulated = stored(figure)["simulated"].xs(
-        (conclusion, routing), level=("conclusion", "routing")
-    )
-    others = simulated.drop(OUTPUT_QUEUED)
-    low, high = others.min(), others.max()
-    return (f"{simulated[OUTPUT_QUEUED]:.{digits}f}", f"{low:.{digits}f}", f"{high:.{digits}f}")
-
-
-def test_what_the_pages_tell_in_words() -> None:
-    """Numbers in sentences: with the ideal router, and the range of the others."""
-    flat = {
-        name: " ".join((STUDY.parent / name / "README.md").read_text(encoding="utf-8").split())
-        for name in ("routers", "pollard/interference", "isolation")
-    }
-    lead, reduction = (
-        "Fig. 2, 4 x 68 nodes: RDN below RDG (%)",
-        "Fig. 10: mean reduction by Level-Spread (%)",
-    )
-    ideal, low, high = span("level-spread", lead, "minimal")
-    assert f"{ideal} % with the ideal router and {low} to {high}" in flat["routers"]
-    ideal, low, high = span("level-spread", reduction, "minimal")
-    assert f"Level-Spread {ideal} and {low} to {high} %" in flat["routers"]
-    table = stored("level-spread")["simulated"]
-    one = {name: f"{table[(lead, name, 'crossbar-1')]:.1f}" for name in ("minimal", "ugal-l")}
-    blind, seen = table.xs(lead)["ugal-l, output-queue"], table.xs(lead)["ugal-l"]
-    assert (
-        f"lead is {blind['crossbar-1']:.1f} % ({blind[OUTPUT_QUEUED]:.1f} with" in flat["routers"]
-    )
-    assert f"minimal {one['minimal']}; the paper prints 30" in flat["routers"]
-    assert f"{one['ugal-l']} % ({seen[OUTPUT_QUEUED]:.1f}) and" in flat["routers"]
-    for placement in ("random", "aged"):
-        for routing in ("d-mod-k", "adaptive"):
-            what = f"speed-up of isolated jobs, {placement} nodes"
-            ideal, low, high = span("interference", what, routing, 2)
-            start = f"{ideal} times against random nodes with the ideal one and {low} to {high}"
-            assert (
-                start in flat["pollard/interference"]
-                or f"{ideal} and {low} to {high}" in flat["pollard/interference"]
-            )
-    what = "jigsaw against random: off the run time (%)"
-    rows = stored("isolation").loc[(what, "d-mod-k")]
-    percent = rows["simulated"]
-    assert (
-        f"Jigsaw reduces run time by {percent.min():.1f} to {percent.max():.1f} %"
-        in flat["routers"]
-    )
-    slow = rows.loc["crossbar-1"]
-    told = f"{slow['change']:.1f} ({slow['change_low']:.1f} .. {slow['change_high']:.1f}) points"
-    assert told in flat["routers"]
-    assert (rows.drop("crossbar-1")["change"].abs() < 0.2).all()
-    ideal, low, high = span("isolation", what, "d-mod-k")
-    assert f"{ideal} % with the ideal router and {low} to {high}" in flat["isolation"]
-
-
 def test_level_spreads_claims_by_used_credits() -> None:
     """What the page on Level-Spread says of the default UGAL-L."""
     table = pd.read_csv(TABLES / "level-spread-used-credits.csv")

@@ -38,10 +38,7 @@ def over_time(
 ) -> None:
     """Draw a quantity over time, one line a policy: the running mean over a hundredth of the span.
 
-    Parameters
-    ----------
-    series : mapping of str to (time_s, value)
-        Ascending times; a value holds from its time to the next.
+    A series has ascending times, in seconds; a value holds from its time to the next.
     """
     data = {name: (np.asarray(x), np.asarray(y)) for name, (x, y) in series.items()}
     start = min(x[0] for x, _ in data.values())
@@ -98,16 +95,9 @@ def cdf(
     least: float = 0.0,
     colours: Mapping[str, str] | None = None,
 ) -> None:
-    """Draw the cumulative share of samples, one line each.
+    """Draw the cumulative share of samples, one line each; nan are left out.
 
-    Parameters
-    ----------
-    samples : mapping of str to (n,) float
-        nan are left out.
-    log : bool
-        Logarithmic axis; samples of 0 and less are then at its left end.
-    least : float
-        Smaller samples are drawn here.
+    With ``log``, samples of 0 and less are at the left end. Those below ``least`` are drawn there.
     """
     arrays = {name: np.asarray(values, dtype=float) for name, values in samples.items()}
     data = {name: np.sort(x[~np.isnan(x)]) for name, x in arrays.items() if not np.isnan(x).all()}

@@ -51,15 +51,8 @@ def gantt(
 ) -> None:
     """Draw each job as the blocks of nodes that it held, from its start to its end.
 
-    Shades show size classes, so the eye sees which jobs are spread.
-
-    Parameters
-    ----------
-    start_s, end_s : (n,) float64
-    range_ptr : (n + 1,) int64
-    first, length : int32
-        Job i held the ranges ``range_ptr[i]:range_ptr[i + 1]`` of nodes
-        (`netcosim.archive.values.ArchivedSchedule`).
+    Shades show size classes, so the eye sees which jobs are spread. The ranges of nodes are those
+    of `netcosim.archive.values.ArchivedSchedule`.
     """
     if len(start_s) == 0 or len(start_s) != len(end_s) or len(range_ptr) != len(start_s) + 1:
         raise NetcosimError("gantt: it needs jobs, and a start, an end and nodes for each")
@@ -100,19 +93,10 @@ def gantt(
 def link_matrix(
     machine: ArchivedMachine, values: NDArray[np.float64], cells: int = _MOST_CELLS
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the largest value of the links between blocks of routers.
+    """Return the largest value of the links between blocks of routers, and the routers a block.
 
-    Parameters
-    ----------
-    values : (n_links,) float64
-        A value for each link; injection and ejection are not used.
-
-    Returns
-    -------
-    matrix : (k, k) float64
-        Row: sending block; column: receiving block; nan where no link is.
-    block : int
-        Routers a block.
+    Row: sending block; column: receiving block; nan where no link is. ``values`` has all links of
+    the machine; injection and ejection are not used.
     """
     n_links, n_routers = len(machine.link_src), len(machine.router_group)
     if len(values) != n_links:
@@ -138,16 +122,9 @@ def link_heat_map(
 ) -> None:
     """Draw every router-to-router link as a cell: sending router down, receiving router across.
 
-    In a dragonfly the squares on the diagonal are the groups, the cells off it the global
-    links, and lines part the groups; in a fat-tree the off-diagonal bands are the levels.
-
-    Parameters
-    ----------
-    busy_percent : (n_links,) float64
-        Share of time that each link is busy.
-    top_percent : float, optional
-        What has the strongest colour: the same for maps that are side by side; by default the
-        largest value.
+    In a dragonfly the squares on the diagonal are the groups, the cells off it the global links,
+    and lines part the groups; in a fat-tree the off-diagonal bands are the levels. ``top_percent``
+    has the strongest colour, the same for maps that are side by side; by default the largest value.
     """
     matrix, block = link_matrix(machine, busy_percent)
     known = matrix[np.isfinite(matrix)]
@@ -185,12 +162,7 @@ def load_drawings(
 ) -> list[Drawing]:
     """Return a map of the machine's links for each policy or routing, and their loads as shares.
 
-    Parameters
-    ----------
-    busy_percent : mapping of str to (n_links,) float64
-        Share of time that each link is busy.
-    colours : mapping, optional
-        By name; by default in their order.
+    ``busy_percent`` is the share of time that each link is busy, by name, as are the colours.
     """
     first = machine.first_router_link
     if not busy_percent or len(machine.link_src) == first:

@@ -71,13 +71,7 @@ def panels(
     share: bool = False,
     legend: bool = True,
 ) -> Figure:
-    """Draw a panel for each value of the key columns, and one legend above all of them.
-
-    Parameters
-    ----------
-    keys : str or sequence of str
-        Columns whose values identify panels, in order of first appearance; none: one panel.
-    """
+    """Draw a panel for each value of the key columns, or one, and one legend above all of them."""
     names = [keys] if isinstance(keys, str) else list(keys)
     parts = list(groups(frame, *names)) if names else [((), frame)]
 
@@ -123,21 +117,12 @@ def grouped_bars(
     name: Callable[[Any], str] = str,
     numbers: str = "",
 ) -> None:
-    """Draw bars side by side at each value of a column, one for each value of another.
+    """Draw bars side by side at each value of column ``x``, a colour for each value of ``by``.
 
-    Parameters
-    ----------
-    x, by : str
-        Columns: the group, the bar within it (a colour each).
-    marks : mapping of (x, by) to float or floats, optional
-        Printed values, or the ends of a range, already scaled: lines across the bar, "paper" in the
-        legend.
-    order : sequence, optional
-        Groups from left to right; in order of first appearance by default.
-    name : callable
-        Of a ``by`` value: its name in the legend.
-    numbers : str
-        Format of the number over each bar, such as "%.1f"; none by default.
+    ``marks`` are printed values, or the ends of a range, already scaled, by (x, by): lines across
+    the bar, "paper" in the legend. ``order`` has the groups from left to right, in order of first
+    appearance by default. ``name`` is the legend's name of a ``by`` value, ``numbers`` the format
+    of the number over each bar, such as "%.1f".
     """
     groups_shown = list(first_seen(frame, x) if order is None else order)
     kinds = first_seen(frame, by)
@@ -181,14 +166,9 @@ def curves(
     steps: bool = False,
     name: Callable[[Any], str] = str,
 ) -> None:
-    """Draw a line from left to right through the rows of each value of a column.
+    """Draw a line from left to right through the rows of each value of column ``by``.
 
-    Parameters
-    ----------
-    x, y, by : str
-        Columns: the place, the height, the line.
-    steps : bool
-        Level up to each row, in place of slopes.
+    ``steps``: level up to each row, in place of slopes.
     """
     for i, ((kind,), rows) in enumerate(groups(frame, by)):
         paint, style = (colour(i), "-") if styles is None else styles[kind]
@@ -218,15 +198,10 @@ def boxes(
     colours: Mapping[Any, str] | None = None,
     name: Callable[[Any], str] = str,
 ) -> None:
-    """Draw boxes from stored quantiles, side by side at each value of a column.
+    """Draw boxes from stored quantiles, side by side as in `grouped_bars`; a ``mean`` as a dot.
 
-    Parameters
-    ----------
-    axis, frame, x, by, order, colours, name
-        See `grouped_bars`. A column ``mean`` is drawn as a dot.
-    quantiles : five str
-        Columns: the ends of the whiskers outside, the quartiles, the median in the middle, each
-        drawn ``scale`` times.
+    The five columns are the ends of the whiskers outside, the quartiles, and the median in the
+    middle, each drawn ``scale`` times.
     """
     groups_shown = list(first_seen(frame, x) if order is None else order)
     kinds = first_seen(frame, by)
@@ -257,13 +232,7 @@ def dots(
     size: float = 36.0,
     alpha: float = 1.0,
 ) -> None:
-    """Draw a dot a row, with a colour and marker for each value of a column.
-
-    Parameters
-    ----------
-    styles : mapping of by to MarkStyle, optional
-        The last kind is drawn on top; by default the colours and markers of all figures.
-    """
+    """Draw a dot a row, with a colour and marker for each value of ``by``; the last kind on top."""
     kinds = first_seen(frame, by)
     if styles is None:
         styles = {kind: MarkStyle(colour(i), marker(i)) for i, kind in enumerate(kinds)}

@@ -34,13 +34,7 @@ MORE = "more"
 
 
 def effect_bars(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str]) -> None:
-    """Draw effects of one quantity by part of the jobs: groups of bars, a bar a policy.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-        At least one, of one quantity against one reference, in the order in which parts are shown.
-    """
+    """Draw effects of one quantity by part of the jobs: groups of bars, a bar a policy."""
     import pandas as pd
 
     [(quantity, against)] = {(effect.quantity, effect.against) for effect in effects}
@@ -74,13 +68,7 @@ def bars_width_in(effects: Sequence[Effect]) -> float:
 
 
 def effect_dots(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str]) -> None:
-    """Draw rows of policies under each quantity, with a line where nothing changes.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-        At least one, in the order in which they are shown, against one reference.
-    """
+    """Draw rows of policies under each quantity, with a line where nothing changes."""
     quantities = list(dict.fromkeys(effect.quantity.name for effect in effects))
     policies = list(dict.fromkeys(effect.subject for effect in effects))
     names = [name for quantity in quantities for name in (quantity, *policies)]
@@ -119,14 +107,10 @@ def effects_drawing(effects: Sequence[Effect], colours: Mapping[str, str]) -> li
 def pair_matrix(
     axis: Axes, names: Sequence[str], cells: Mapping[tuple[str, str], tuple[str, int]]
 ) -> None:
-    """Draw a square for each pair: the row compared with the column.
+    """Draw a square for each pair of names: the row compared with the column.
 
-    Parameters
-    ----------
-    names : sequence of str
-        From above, and from the left.
-    cells : mapping of (row, column) to (text, state)
-        States: 1 the row is significantly better, -1 the column is, 0 neither.
+    ``cells`` has a text and a state by (row, column): 1 the row is significantly better, -1 the
+    column is, 0 neither.
     """
     drawn = {}
     for (row, column), (text, state) in cells.items():
@@ -148,12 +132,9 @@ def pair_drawings(
 ) -> list[Drawing]:
     """Return a panel a quantity: every policy compared with every other one.
 
-    Parameters
-    ----------
-    changes : callable
-        Effects of the row's policy against the column's, one a setting. Of several, a square has at
-        how many the row is significantly better, and at how many the column is; without intervals,
-        the median change.
+    ``changes`` gives the effects of the row's policy against the column's, one a setting. Of
+    several, a square has at how many the row is significantly better, and at how many the column
+    is; without intervals, the median change.
     """
     panels = []
     for quantity in quantities:
@@ -184,10 +165,7 @@ def waits_by_size(
 ) -> None:
     """Draw mean waits by size class, a mark a policy; a line from median to 90th percentile.
 
-    Parameters
-    ----------
-    wait_s : mapping of str to (n,) float64
-        By policy; nan for jobs that never ran.
+    The wait of a job that never ran is nan.
     """
     nodes = np.asarray(n_nodes)
     waits = {name: np.asarray(values, dtype=float) for name, values in wait_s.items()}

@@ -56,10 +56,7 @@ def new_figure(
 ) -> tuple[Figure, list[Axes]]:
     """Create a figure without global state, and return its axes row by row.
 
-    Parameters
-    ----------
-    width_in, height_in : float
-        Inches; a page shows eight of them at full width.
+    A page shows eight inches at full width.
     """
     import matplotlib as mpl
 
@@ -77,7 +74,7 @@ def lay_out(figure: Figure) -> None:
     """Lay a figure out once: with an engine each drawing would do it again, and draw twice."""
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
 
 
 def save_figure(figure: Figure, path: Path, form: str) -> Path:
@@ -97,13 +94,9 @@ def colour(index: int) -> str:
 
 
 def policy_colours(names: Sequence[str]) -> dict[str, str]:
-    """Return the colour of each policy, on every figure and page of a config.
+    """Return the colour of each policy, in their order, on every figure and page of a config.
 
-    Parameters
-    ----------
-    names : sequence of str
-        In the config's order. Twelve have distinct colours; further ones share them, and
-        differ in `dash` and `marker`.
+    Twelve have distinct colours; further ones share them, and differ in `dash` and `marker`.
     """
     return {name: colour(i) for i, name in enumerate(dict.fromkeys(names))}
 

@@ -28,6 +28,7 @@ from netsim.packet.kernels_links import try_node
 from netsim.packet.kernels_memory import prefetch, row_of
 from netsim.packet.kernels_outbox import outbox_full
 from netsim.packet.kernels_ranks import RankMode, rank_phase
+from netsim.packet.kernels_sends import is_over
 from netsim.packet.kernels_visits import choose
 from netsim.packet.kernels_wheel import FINE_MASK, NONE, free_try, low_bit, next_event, unmark
 
@@ -236,9 +237,8 @@ def run(border, x, in_parts, a, rt, until, budget):
         crowded = sc.n_packets > spare_packets or sc.n_credits + sc.n_packets > n_credits
         if crowded or sc.n_tries > spare_tries or sc.n_far > spare_far:
             return GROW
-        if border is not None:  # noqa: SIM102 - left out of what is compiled for None
-            if outbox_full(border, sc.n_packets):
-                return GROW
+        if border is not None and outbox_full(border, sc.n_packets):
+            return GROW
         if done > budget:
             # before the wheel is turned to what comes next: it is read from now on
             return PAUSE
@@ -246,12 +246,12 @@ def run(border, x, in_parts, a, rt, until, budget):
         now = next_event(sc, a.links, a.channels, a.packets, events, timer, until)
         if now == NONE:
             return DONE
-        if now > until or (sc.loops and sc.unfinished == 0 and now > sc.end):
+        if is_over(sc, a.ends, now, until):
             return ENDED
         sc.now = now
         sc.round_number += 1
         if timer == now:
-            rank_phase(a, mode, now)
+            rank_phase(a, a.ends, mode, now)
         bucket = row_of(events.wheel, now & FINE_MASK)
         if bucket.packet >= 0:
             done += arrival_phase(border, a, x, mode, rt, bucket)

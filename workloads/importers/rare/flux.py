@@ -15,7 +15,14 @@ from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.job import Workload
 from workloads.swf_parse import short
 
-_STATUS = {"canceled": "cancelled"}
+_STATUS = {
+    "canceled": "cancelled",
+    "1": "completed",
+    "2": "failed",
+    "4": "cancelled",
+    "8": "timeout",
+}
+"""By the names of ``flux jobs`` and the bits of ``flux job list``; other names stay."""
 
 
 def looks_like(head: Sequence[str]) -> bool:
@@ -91,9 +98,10 @@ class _Entry:
                 "t_cleanup" if self._value("t_cleanup") > 0 else "t_inactive",
             )
         )
-        status = self._text("result").lower()
+        result = self._text("result").lower()
+        status = _STATUS.get(result, result)
         if not start_s > 0:
-            cancelled = status.startswith("cancel")
+            cancelled = status == "cancelled"
             parsed.dropped["cancelled before it began" if cancelled else "never began"] += 1
             return
         if not end_s > 0:
@@ -113,7 +121,7 @@ class _Entry:
                 nodes=int(nodes) if nodes >= 1 else 0,
                 cpus=int(cores) if cores >= 1 else 0,
                 hosts=self._text("nodelist"),
-                status=_STATUS.get(status, status),
+                status=status,
                 user=self._text("username", "userid"),
                 account=self._text("bank", "project"),
                 partition=self._text("queue"),

@@ -203,9 +203,9 @@ def test_own_loops_last_as_long_as_the_references(monkeypatch: pytest.MonkeyPatc
     network = network_of(make_routing(torus((4, 4))), 0.3, "halo2d")
     loops, about_s = network.loads.isolated, []
 
-    def noted(shared: SharedNetwork, job: object, s: float, *how: object) -> tuple[float, None]:
+    def noted(shared: SharedNetwork, job: object, s: float, *how: object) -> tuple[float, float]:
         about_s.append(s)
-        return s, None
+        return s, 0.0
 
     monkeypatch.setattr(isolated_loops, "loop_isolated", noted)
     monkeypatch.setattr(Ensemble, "packets", None)
@@ -227,7 +227,7 @@ def test_a_job_on_the_references_nodes_is_looked_up(monkeypatch: pytest.MonkeyPa
     on_reference = loops.of(place, 1.0, ROUGH)
     assert on_reference is not None
     given = place._replace(fraction=1.0, compute_s=on_reference.job.compute_s)
-    monkeypatch.setattr(IsolatedLoops, "_period_s", None)
+    monkeypatch.setattr(IsolatedLoops, "_times_s", None)
     own = loops.of(given, 1.0)
     assert own is not None
     assert own.period_s == on_reference.period_s
@@ -270,13 +270,13 @@ def test_jobs_that_the_network_cannot_tell_apart_take_as_long(
     topologies = {"fat-tree": fat_tree(8), "dragonfly": dragonfly(2, 4, 2), "torus": torus((4, 4))}
     network = network_of(make_routing(topologies[name]), pattern="all-to-all")
     simulated: list[int] = []
-    period_s = IsolatedLoops._period_s
+    period_s = IsolatedLoops._times_s
 
     def noted(self: IsolatedLoops, looping, once_s: float) -> float:
         simulated.append(1)
         return period_s(self, looping, once_s)
 
-    monkeypatch.setattr(IsolatedLoops, "_period_s", noted)
+    monkeypatch.setattr(IsolatedLoops, "_times_s", noted)
     loops = IsolatedLoops(network.shared, network.communications)
     n_nodes, rng = topologies[name].n_nodes, np.random.default_rng(3)
     for k in range(60):

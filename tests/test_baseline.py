@@ -15,7 +15,7 @@ from alloc.policy import Placement
 from alloc.registry import make_policy
 from cosim.network import isolated_loops
 from cosim.network.communication import ALWAYS, Communication
-from cosim.network.ensemble import Ensemble, SharedNetwork
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.isolated_loops import ROUGH, IsolatedLoops
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
@@ -217,6 +217,28 @@ def test_own_loops_last_as_long_as_the_references(monkeypatch: pytest.MonkeyPatc
     assert half is not None
     assert (found.job.compute_s, half.job.compute_s) == (3.0, 1.5)
     assert loops.of(own._replace(nodes=nodes[:4]), 1.0) is None
+
+
+def test_locality_is_that_of_the_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside 2 s of computing an iteration takes 2 s on the reference's nodes and 4 s on its own,
+    in the long run 1.5 s and 3 s: (2 + 3) / (2 + 1.5), for 4 of 6 s at first."""
+    network = network_of(slow_cable(), 0.5, "broadcast")
+
+    def loop(shared: SharedNetwork, job: PlacedJob, *how: object) -> tuple[float, float]:
+        comm_s = 2.0 if 1 in job.nodes else 4.0
+        return job.compute_s + comm_s, -comm_s / 4
+
+    monkeypatch.setattr(isolated_loops, "loop_isolated", loop)
+    workload = make_workload([0], [10], [2])
+    pilot = pilot_at(network, workload, [[0, 1]])
+    baseline = Baseline(network, workload, np.zeros(1, int), np.array([0.5]), pilot)
+    own = baseline.of(0, Placement(0, np.array([0, 4], np.int32)), False)
+    assert own is not None
+    assert own.locality == pytest.approx(5 / 3.5)
+    assert own.situation.fraction == pytest.approx(4 / 6)
+    alone = baseline.of(0, Placement(0, np.array([0, 1], np.int32)), False)
+    assert alone is not None
+    assert alone.locality == 1.0
 
 
 def test_a_job_on_the_references_nodes_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,11 +24,6 @@ class NetworkScheduler(ABC):
 
         Each takes the least loaded paths among those before it. None: each job chooses its paths
         once, when it starts.
-
-        Parameters
-        ----------
-        jobs : sequence of PeriodicJob
-            All running jobs, on their present paths.
         """
         return None
 
@@ -36,10 +31,7 @@ class NetworkScheduler(ABC):
     def plan(self, group: JobGroup, rng: np.random.Generator) -> NetworkPlan:
         """Return priorities and iteration starts of jobs that share links.
 
-        Parameters
-        ----------
-        group : JobGroup
-            Equal groups must get equal plans for generators in the same state.
+        Equal groups must get equal plans for generators in the same state.
         """
 
 

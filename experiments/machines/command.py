@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         machine_text,
         page_text,
         recommend,
-        table_lines,
+        row_table,
     )
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import PACKETS
@@ -83,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
     judging = judged(matched) and not args.fit
     explained = explaining(machine, matched, algorithms) if judging else None
     answer = recommend(matched, fitted, explained)
-    lines = [*details(matched), *fitted_lines(fitted), *table_lines(matched)]
-    print("\n".join([*answer.lines(), *lines]))
+    lines = [*answer.lines(), *details(matched), *fitted_lines(fitted), row_table(matched)]
+    print("\n".join(lines))
     if args.output:
         write_text_atomically(Path(args.output), machine_text(raw, fitted, answer.sentence))
     page = page_text(

@@ -76,8 +76,8 @@ def run(args: argparse.Namespace) -> int:
     machine, fitted = fit(described, rows) if args.fit else (described, [])
     if args.fit and not fitted:
         raise NetcosimError(
-            "--fit needs rows of one pair (osu_latency, osu_bw, osu_bibw), or all-gathers and "
-            "all-reduces by recursive doubling"
+            "--fit needs rows of one pair (osu_latency, osu_bw, osu_bibw), or collectives that "
+            "name their algorithm: linear, ring or recursive_doubling"
         )
     matched = match_all(rows, machine, algorithms, fitted)
     judging = judged(matched) and not args.fit

@@ -48,8 +48,9 @@ _QUARTERS = 0, 2, 1, 3
 FEW_PACKETS, MANY_PACKETS = 2000, 100_000
 """Packets of an iteration up to which a look takes longer than what it may save, and above which
 the means of a few iterations may be near enough under any routing."""
-SETTLED = 48
-"""Periods after half of which ranks have drifted apart."""
+SETTLED, DRIFT, MOST_SETTLED = 48, 0.005, 20_000
+"""Periods after half of which ranks have drifted apart; by how much the later ones of few differ,
+over them, where they do; and the most packets of an iteration for which that is simulated."""
 LOOKED_AT = 3
 """Iterations of so many packets that a look sees."""
 LEAST_FRACTION = 0.01
@@ -153,12 +154,12 @@ def loop_isolated(
     if look is None or period_error(network, [job], look, [about_s]) > PRECISION:
         look = isolated.watched(until_s, 1, stream=stream)
     period_s = float(means_s(look.ends_ps, look.iterations, WARM_UP)[0])
-    if packets > MANY_PACKETS or not is_single_path(isolated.routing):
+    if packets > MOST_SETTLED or not is_single_path(isolated.routing):
         return period_s, 0.0
     times_s = np.diff(look.ends_ps[0][int(first_counted(look.iterations, WARM_UP)[0]) - 1 :])
     half = len(times_s) // 2
-    later = times_s[len(times_s) - half :].sum() - times_s[:half].sum()
-    if abs(later) <= PRECISION * times_s[:half].sum():
+    first_s, last_s = times_s[:half].sum(), times_s[len(times_s) - half :].sum()
+    if abs(last_s - first_s) <= DRIFT * first_s:
         return period_s, 0.0
     run = isolated.watched(SETTLED * period_s, 1, stream=stream)
     return period_s, float(means_s(run.ends_ps, run.iterations, 0.5)[0]) - period_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,18 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 LONGEST = (
-    *("test_docs_notebooks", "test_packet_engines_agree", "test_docs_walks", "test_docs_scripts"),
-    *("test_demo_explained", "test_studies", "test_contributing"),
+    *("test_packet_engines_agree", "test_docs_walks", "test_queue_compiled"),
+    *("test_docs_notebooks", "test_queue_memos", "test_alloc_policies", "test_packet_congestion"),
+    *("test_flow_messages", "test_validation", "test_docs_scripts", "test_judge"),
+    *("test_contributing", "test_demo_explained", "test_isolation_gain_command", "test_studies"),
 )
-"""Files that take longest. They go first, or one process would be left with them at the end."""
+"""Files that take longest, the longest first: a process would be left with one at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest files; a file stays with one process."""
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +61,15 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
             target.write("<svg></svg>")
 
     monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium; tests that look at a page skip without it."""
+    from browser import chromium
+
+    with chromium() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

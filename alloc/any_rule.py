@@ -47,7 +47,6 @@ class AnyRule(Policy):
 
     @property
     def n_free(self) -> int:
-        """Free nodes (held ones are not free)."""
         return self.rules[self.default].n_free
 
     def fits_empty(self, n_nodes: int) -> bool:
@@ -79,24 +78,19 @@ class AnyRule(Policy):
                 other.take(placement.job_id, placement.nodes)
 
     def release(self, placement: Placement) -> None:
-        """Give back what a job had."""
         self.placed_by.pop(placement.job_id, None)
         for rule in self.rules.values():
             rule.release(placement)
 
     def hold(self, placement: Placement) -> None:
-        """Set the placement's nodes aside, busy or free."""
         for rule in self.rules.values():
             rule.hold(placement)
 
     def unhold(self) -> None:
-        """Lift the hold, if there is one."""
         for rule in self.rules.values():
             rule.unhold()
 
     def clone(self) -> Self:
-        """Return an independent copy of the state, holds left out (the generators are copied
-        too)."""
         copied = copy.copy(self)
         copied.placed_by = dict(self.placed_by)
         copied.rules = {name: rule.clone() for name, rule in self.rules.items()}

@@ -50,7 +50,6 @@ class Islands(Policy):
 
     @property
     def n_free(self) -> int:
-        """Free nodes (held ones are not free)."""
         return sum(part.n_free for part in self._parts)
 
     def free_nodes(self) -> NDArray[np.int64]:
@@ -86,7 +85,6 @@ class Islands(Policy):
         return self._parts[int(self._island[nodes[0]])].take(job_id, nodes)
 
     def release(self, placement: Placement) -> None:
-        """Give back what `allocate` took."""
         self._parts[int(self._island[placement.nodes[0]])].release(placement)
 
     def hold(self, placement: Placement) -> None:
@@ -96,13 +94,10 @@ class Islands(Policy):
             part.hold(Placement(placement.job_id, inside))
 
     def unhold(self) -> None:
-        """Lift the hold, if there is one."""
         for part in self._parts:
             part.unhold()
 
     def clone(self) -> Self:
-        """Return an independent copy of the state, holds left out (the generators are copied
-        too)."""
         copied = copy.copy(self)
         copied._parts = [part.clone() for part in self._parts]
         return copied

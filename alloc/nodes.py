@@ -126,7 +126,6 @@ class NodePolicy(Policy):
 
     @property
     def n_free(self) -> int:
-        """Free nodes (held ones are not free)."""
         return self._n_free
 
     def free_nodes(self) -> Nodes:
@@ -146,7 +145,6 @@ class NodePolicy(Policy):
         return self._select(request.n_nodes)
 
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`)."""
         n_nodes = check_request(request)
         if n_nodes > self._n_free:
             return None
@@ -201,7 +199,6 @@ class NodePolicy(Policy):
         return Placement(job_id, chosen.astype(np.int32))
 
     def release(self, placement: Placement) -> None:
-        """Give back what `allocate` took."""
         if type(placement) is not Placement:
             need_kinds("release", {"placement": (placement, Placement)})
         # indexing is several times as fast with the machine's own integers
@@ -214,7 +211,6 @@ class NodePolicy(Policy):
         self._flip(nodes[~self._held[nodes]] if self._holding else nodes, True)
 
     def hold(self, placement: Placement) -> None:
-        """Set the placement's nodes aside, busy or free."""
         if self._holding:
             raise NetcosimError(f"hold for job {placement.job_id}: another hold is in force")
         nodes = placement.nodes.astype(np.intp)
@@ -223,7 +219,6 @@ class NodePolicy(Policy):
         self._flip(nodes[~self._busy[nodes]], False)
 
     def unhold(self) -> None:
-        """Lift the hold, if there is one."""
         if self._holding:
             nodes = np.flatnonzero(self._held)
             self._held[:] = False
@@ -231,10 +226,6 @@ class NodePolicy(Policy):
             self._flip(nodes[~self._busy[nodes]], True)
 
     def clone(self) -> Self:
-        """Return an independent copy of the state without holds.
-
-        The generator is copied too, unless the policy is ``deterministic``.
-        """
         copied = copy.copy(self)
         if not self.deterministic:
             copied.rng = copy.deepcopy(self.rng)

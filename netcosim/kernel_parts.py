@@ -65,12 +65,12 @@ PARTS = {
     FLOWS: Part("netsim/flow", 13),
     "TA search": Part("alloc/fattree/kernels_ta.py", 2.5),
     "isolating search": Part("alloc/fattree/kernels_search.py", 6),
-    "least-constrained search": Part("alloc/fattree/kernels_least.py", 8),
+    "least-constrained search": Part("alloc/fattree/kernels_least.py", 11),
     "Slurm tree": Part("alloc/hierarchy/kernels_leaves.py", 1),
     **{part: Part("queuesim/compiled", 2.5) for part in QUEUES.values()},
-    PLACED["TA search"]: Part("queuesim/compiled", 8),
-    PLACED["isolating search"]: Part("queuesim/compiled", 12),
-    PLACED["least-constrained search"]: Part("queuesim/compiled", 20),
+    PLACED["TA search"]: Part("queuesim/compiled", 11),
+    PLACED["isolating search"]: Part("queuesim/compiled", 18),
+    PLACED["least-constrained search"]: Part("queuesim/compiled", 26),
 }
 """The kernels that take long to compile, in the order in which they are compiled.
 

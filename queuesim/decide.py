@@ -217,10 +217,11 @@ class Decider(ABC):
     """When `decide` is called again at the latest, as long as jobs wait; set by `decide`."""
 
     def begin(self, workload: Workload, topology: Topology, rng: np.random.Generator) -> None:
-        """Prepare for a run, with the source of all random draws.
+        """Prepare for a run.
 
-        The jobs are read-only, as known at submit (`known_at_submit`): run times are NaN. In a run
-        of a config ``details`` has what they send: patterns and communication fractions.
+        Jobs are read-only, as known at submit (`known_at_submit`): run times are NaN. In a run of a
+        config their ``details`` have what they send: patterns and communication fractions. All
+        draws come from ``rng``.
         """
         return
 

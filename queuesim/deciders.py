@@ -18,10 +18,9 @@ class _LeastThatFits(Decider):
 
     @abstractmethod
     def cost(self, machine: Machine, job: int) -> float:
-        """Return the least is first; of equal ones, the first in the queue's order."""
+        """Return the cost of a job; of equal ones the first in the queue goes first."""
 
     def decide(self, point: DecisionPoint) -> Choice | None:
-        """Return the next job, or None if none fits."""
         machine, n_free = point.machine, point.n_free
         if not n_free:
             return None
@@ -36,7 +35,6 @@ class FirstThatFits(_LeastThatFits):
     description = "the first job in the queue's order for which there are nodes"
 
     def cost(self, machine: Machine, job: int) -> float:
-        """Return the same cost for all jobs."""
         return 0.0
 
 
@@ -47,7 +45,6 @@ class ShortestThatFits(_LeastThatFits):
     description = "of the jobs for which there are nodes, the one of the shortest walltime"
 
     def cost(self, machine: Machine, job: int) -> float:
-        """Return the walltime."""
         return machine.requested_s[job]
 
 
@@ -58,7 +55,6 @@ class SmallestAreaThatFits(_LeastThatFits):
     description = "of the jobs that fit, the one that requests the fewest node-hours"
 
     def cost(self, machine: Machine, job: int) -> float:
-        """Return the node-seconds."""
         return machine.requested_s[job] * machine.n_nodes[job]
 
 

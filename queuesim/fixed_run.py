@@ -22,7 +22,6 @@ class FixedRun(Run):
     now_s = 0.0
 
     def run(self) -> None:
-        """Run from the first arrival to the last finish."""
         with self.scheduler:
             self._run()
 

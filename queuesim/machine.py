@@ -40,11 +40,10 @@ class NodeReservation:
 
 
 class Machine:
-    """State of a policy, empty at first, under a queue; see the module's text.
+    """State of a policy under a queue; see the module's text.
 
-    Each job may need link bandwidth, for policies that share links. Run times passed to the policy
-    are the requested ones by default. ``alike``: the policy treats jobs of different numbers
-    differently; None: all with equal requests are alike.
+    The policy is empty at first. ``estimates`` are the run times passed to it (None: those
+    requested). Without ``alike`` all jobs with equal requests are alike to the policy.
     """
 
     def __init__(
@@ -328,10 +327,11 @@ class Machine:
         self._held_now = wanted
 
     def shadow_count(self, n_needed: int, now_s: float) -> tuple[float, int, int]:
-        """Return when enough nodes are free by count, how many then, and the entries of `by_end`.
+        """Return when enough nodes are free by count, if running jobs keep their promised ends.
 
-        Running jobs keep their promised ends; one past its walltime counts as ending now. All jobs
-        that end at that time are released.
+        That is not before now: a job past its walltime counts as ending now. Also the nodes that
+        are free then, with all jobs that end at that time released, and how many entries of
+        `by_end` that takes.
         """
         by_end, placements = self.by_end, self.placements
         free, shadow, k = self.n_free, now_s, 0

@@ -1,9 +1,4 @@
-"""The queue simulator: SimPy runs arrivals, running jobs and scheduling passes.
-
-In each instant all arrivals and finishes happen first, then one scheduling pass. A
-running job has work left that shrinks at its rate, and a timeout for its end; when its rate
-changes it takes stock of what it has done and plans its end anew (`queuesim.run`).
-"""
+"""The queue simulator: a run by SimPy's events (`queuesim.run`), or compiled."""
 
 from __future__ import annotations
 

@@ -89,9 +89,6 @@ def histories(max_events: int = 25) -> st.SearchStrategy[list[tuple[bool, float,
     )
 
 
-CHURNED = [xgft(3, 3, 6, 3, 5), xgft(2, 4, 6), xgft(4, 3, 4)]
-
-
 def churn(topology, policy, seed, events):
     """A machine kept nearly full: yields (state before, size, placement or None)."""
     rng, state, running = np.random.default_rng(seed), State(topology.shape), []

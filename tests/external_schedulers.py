@@ -25,6 +25,7 @@ def faulty(fault: str, message: dict, waiting: dict, started: list) -> object:
         "nodes": {"start": [{"id": first, "nodes": "0-1"}]},
         "true": {"start": [True]},
         "past": {"start": [], "until_s": message["now_s"]},
+        "yes": {"until_s": True},
         "far": {"until_s": 1e15},
         "nan": {"until_s": float("nan")},
     }

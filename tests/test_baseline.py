@@ -15,7 +15,7 @@ from alloc.policy import Placement
 from alloc.registry import make_policy
 from cosim.network import isolated_loops
 from cosim.network.communication import ALWAYS, Communication
-from cosim.network.ensemble import Ensemble, SharedNetwork
+from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.isolated_loops import ROUGH, IsolatedLoops
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
@@ -203,9 +203,9 @@ def test_own_loops_last_as_long_as_the_references(monkeypatch: pytest.MonkeyPatc
     network = network_of(make_routing(torus((4, 4))), 0.3, "halo2d")
     loops, about_s = network.loads.isolated, []
 
-    def noted(shared: SharedNetwork, job: object, s: float, *how: object) -> tuple[float, None]:
+    def noted(shared: SharedNetwork, job: object, s: float, *how: object) -> tuple[float, float]:
         about_s.append(s)
-        return s, None
+        return s, 0.0
 
     monkeypatch.setattr(isolated_loops, "loop_isolated", noted)
     monkeypatch.setattr(Ensemble, "packets", None)
@@ -219,6 +219,28 @@ def test_own_loops_last_as_long_as_the_references(monkeypatch: pytest.MonkeyPatc
     assert loops.of(own._replace(nodes=nodes[:4]), 1.0) is None
 
 
+def test_locality_is_that_of_the_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside 2 s of computing an iteration takes 2 s on the reference's nodes and 4 s on its own,
+    in the long run 1.5 s and 3 s: (2 + 3) / (2 + 1.5), for 4 of 6 s at first."""
+    network = network_of(slow_cable(), 0.5, "broadcast")
+
+    def loop(shared: SharedNetwork, job: PlacedJob, *how: object) -> tuple[float, float]:
+        comm_s = 2.0 if 1 in job.nodes else 4.0
+        return job.compute_s + comm_s, -comm_s / 4
+
+    monkeypatch.setattr(isolated_loops, "loop_isolated", loop)
+    workload = make_workload([0], [10], [2])
+    pilot = pilot_at(network, workload, [[0, 1]])
+    baseline = Baseline(network, workload, np.zeros(1, int), np.array([0.5]), pilot)
+    own = baseline.of(0, Placement(0, np.array([0, 4], np.int32)), False)
+    assert own is not None
+    assert own.locality == pytest.approx(5 / 3.5)
+    assert own.situation.fraction == pytest.approx(4 / 6)
+    alone = baseline.of(0, Placement(0, np.array([0, 1], np.int32)), False)
+    assert alone is not None
+    assert alone.locality == 1.0
+
+
 def test_a_job_on_the_references_nodes_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under adaptive routing, too: its period was the last of the search for the computing time."""
     network = network_of(make_routing(dragonfly(2, 4, 2), "ugal-l"), 0.3, "all-to-all")
@@ -227,7 +249,7 @@ def test_a_job_on_the_references_nodes_is_looked_up(monkeypatch: pytest.MonkeyPa
     on_reference = loops.of(place, 1.0, ROUGH)
     assert on_reference is not None
     given = place._replace(fraction=1.0, compute_s=on_reference.job.compute_s)
-    monkeypatch.setattr(IsolatedLoops, "_period_s", None)
+    monkeypatch.setattr(IsolatedLoops, "_times_s", None)
     own = loops.of(given, 1.0)
     assert own is not None
     assert own.period_s == on_reference.period_s
@@ -270,13 +292,13 @@ def test_jobs_that_the_network_cannot_tell_apart_take_as_long(
     topologies = {"fat-tree": fat_tree(8), "dragonfly": dragonfly(2, 4, 2), "torus": torus((4, 4))}
     network = network_of(make_routing(topologies[name]), pattern="all-to-all")
     simulated: list[int] = []
-    period_s = IsolatedLoops._period_s
+    period_s = IsolatedLoops._times_s
 
     def noted(self: IsolatedLoops, looping, once_s: float) -> float:
         simulated.append(1)
         return period_s(self, looping, once_s)
 
-    monkeypatch.setattr(IsolatedLoops, "_period_s", noted)
+    monkeypatch.setattr(IsolatedLoops, "_times_s", noted)
     loops = IsolatedLoops(network.shared, network.communications)
     n_nodes, rng = topologies[name].n_nodes, np.random.default_rng(3)
     for k in range(60):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from browser import Opened, chromium
+from browser import Opened
 
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
@@ -26,12 +26,6 @@ TABLE = pd.DataFrame(
         "jobs": [10, 9, 9, 1_000_000, 9],
     }
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

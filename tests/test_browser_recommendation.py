@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from browser import Opened, chromium
+from browser import Opened
 from study_configs import CURVE, GAIN
 from test_browser_run_page import CONFIG as RUN
 
@@ -76,12 +75,6 @@ MOST_COLUMNS = """
   .filter((row) => !row.closest("details:not([open])")).map((row) => row.cells.length))
 """
 SCREENS = [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 def look_at(browser: Any, page: Path, width: int, colours: str) -> None:

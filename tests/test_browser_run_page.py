@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Opened, chromium
+from browser import Opened
 
 from netcosim.cli import main
 from netcosim.runs.store import Store
@@ -30,12 +29,6 @@ message_bytes = "4 KB"
 snapshots = 2
 keep = "all"
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

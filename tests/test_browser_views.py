@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import Opened, chromium
+from browser import Opened
 from kept_runs import archived_run
 from waiting import wait_until
 
@@ -33,12 +33,6 @@ def write(kept: ArchivedRun, path: Path) -> Path:
     )
     path.write_text(page, encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from selection import examples
 
 import netcosim as nc
 from netcosim.cli import main
@@ -204,6 +205,7 @@ def numbered(value: Any) -> Any:
 
 
 @given(_CONTENTS)
+@examples(40)
 def test_every_key_of_a_text_is_found_where_it_is(content: dict[str, Any]) -> None:
     """As `tomllib` reads the text, and the span of each value is that value."""
     text = toml_text(content)

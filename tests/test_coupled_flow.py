@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -178,9 +177,7 @@ def test_contended_baseline_gives_the_baseline_its_logged_times() -> None:
     pair = make_workload([0, 0], [12, 12], [2, 2])
     slowdown = mean_slowdowns(run(CoupledFlow(network), pair, Across(topology)))
     assert slowdown == pytest.approx([1.25, 1.25], rel=0.01)
-    model = CoupledFlow(
-        network, runtime_reference="contended-baseline", reference_slowdown=slowdown
-    )
+    model = CoupledFlow(network, reference_slowdown=slowdown)
     assert run(model, pair, Across(topology)).end_s == pytest.approx([12, 12], rel=1e-9)
     apart = make_workload([0, 100], [12, 12], [2, 2])
     assert run(model, apart, Across(topology)).end_s == pytest.approx([9.6, 109.6], rel=0.01)
@@ -274,7 +271,7 @@ class Given(RunTimeModel):
         ]
     ),
 )
-@pytest.mark.parametrize("seed", first_only([1, 2, 3]))
+@pytest.mark.parametrize("seed", first_only([1, 2]))
 def test_equals_the_plain_model(make, routing: str, seed: int) -> None:
     """Seeds at which the model has one solution at every moment, as far as can be seen."""
     rng = np.random.default_rng(seed)
@@ -420,16 +417,13 @@ def test_bad_input_says_what() -> None:
     topology = one_cable()
     network = job_network(make_routing(topology))
     workload = make_workload([0], [1], [2])
-    contended: dict[str, Any] = {"runtime_reference": "contended-baseline"}
     for keys, message in (
         ({"baseline": "own"}, "unknown baseline 'own'"),
-        ({"runtime_reference": "logged"}, "unknown runtime_reference 'logged'"),
-        (contended, "needs reference_slowdown"),
-        ({"reference_slowdown": np.ones(1)}, "takes no reference_slowdown"),
-        (contended | {"reference_slowdown": np.zeros(1)}, "one value above 0 a job"),
+        ({"reference_slowdown": np.ones(2)}, "one value above 0 a job"),
+        ({"reference_slowdown": np.zeros(1)}, "one value above 0 a job"),
     ):
         with pytest.raises(NetcosimError, match=message):
-            run(CoupledFlow(network, **keys), workload, Across(topology))
+            run(CoupledFlow(network, **keys), workload, Across(topology))  # type: ignore[arg-type]
     with pytest.raises(NetcosimError, match="6 nodes"):
         run(
             CoupledFlow(network),

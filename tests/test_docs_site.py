@@ -7,12 +7,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Opened, chromium
+from browser import Opened
 
 import netcosim
 
@@ -68,12 +67,6 @@ def test_nothing_of_it_is_fetched_from_a_network(site: Path) -> None:
         assert FETCHED.findall(page.read_text(encoding="utf-8")) == [], page
     for style in site.rglob("*.css"):
         assert not re.search(r"url\(['\"]?(?:https?:)?//|@import", style.read_text()), style
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.mark.full

@@ -137,6 +137,7 @@ def test_compiled_examples_are_easy_job_by_job(language: str, tmp_path: Path) ->
         ("nodes", "job 1: nodes '0-1'; must be a list of node numbers"),
         ("past", "until_s 0.0; must be a time after now"),
         ("nan", "until_s nan; must be a time after now"),
+        ("yes", "at 0 s: until_s True; must be a time after now"),
         ("far", "at 0 s: until_s 1000000000000000.0; must be a time after now"),
         ("never", "no waiting job is ever started"),
     ],

@@ -55,11 +55,11 @@ def test_a_fabric_by_hand(tmp_path: Path) -> None:
     assert hierarchy_of(t).names[1] == ("leaf-1", "leaf-2")
 
 
-def second_port(speed: str = "4xEDR") -> str:
+def second_port() -> str:
     """The fabric with a second adapter in n1, on the other leaf."""
-    line = f'[9]\t"H-8"[1](a8) \t# "n1 mlx5_1" lid 18 {speed}\n'
+    line = '[9]\t"H-8"[1](a8) \t# "n1 mlx5_1" lid 18 4xEDR\n'
     text = TEXT.replace("switchguid=0x3(3)\n", line + "switchguid=0x3(3)\n")
-    return f'{text}Ca\t1 "H-8"\t# "n1 mlx5_1"\n[1](a8) \t"S-2"[9]\t# lid 18 lmc 0 {speed}\n'
+    return f'{text}Ca\t1 "H-8"\t# "n1 mlx5_1"\n[1](a8) \t"S-2"[9]\t# lid 18 lmc 0 4xEDR\n'
 
 
 def test_hosts_of_several_adapters(tmp_path: Path) -> None:

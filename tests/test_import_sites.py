@@ -217,10 +217,10 @@ def test_grid_engine_counts_slots(tmp_path: Path) -> None:
 HEAD = "JobID|State|Submit|Start|End|Elapsed|NNodes|NodeList|AllocTRES\n"
 
 
-def slurm_row(job: int, start: str, end: str, elapsed: str, gpus: int, nodes: str = "n1") -> str:
+def slurm_row(job: int, start: str, end: str, elapsed: str, gpus: int) -> str:
     tres = f"billing=9,cpu=8,gres/gpu={gpus},mem=1G,node=1" if gpus else "cpu=8,node=1"
     times = f"2024-03-05T10:00:00|2024-03-05T{start}|2024-03-05T{end}"
-    return f"{job}|COMPLETED|{times}|{elapsed}|1|{nodes}|{tres}\n"
+    return f"{job}|COMPLETED|{times}|{elapsed}|1|n1|{tres}\n"
 
 
 def test_gpus_of_servers_that_jobs_share(tmp_path: Path) -> None:

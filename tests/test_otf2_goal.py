@@ -85,25 +85,6 @@ def test_what_does_not_block_is_waited_for_where_its_request_is() -> None:
     assert "l4 requires l3" in lines
 
 
-def test_a_send_and_receive_in_one_call_are_side_by_side() -> None:
-    def both(peer: int) -> list[MpiEvent]:
-        return [
-            *inside(
-                0,
-                9,
-                MpiEvent("send", 1, peer=peer, n_bytes=5),
-                MpiEvent("recv", 8, peer=peer, n_bytes=5),
-            ),
-            *inside(10, 11),
-        ]
-
-    text = mpi_goal([both(1), both(0)], {0: (0, 1)}).text
-    own = text.split("rank 1")[0].splitlines()
-    assert "l2 irequires l1" in own
-    assert "l2 requires l1" not in own
-    assert {"l3 requires l1", "l3 requires l2"} <= set(own)
-
-
 def test_receives_posted_in_another_order_than_completed() -> None:
     """Sizes go by the order of posting; the two requests complete the other way round."""
     send = [inside(0, 1, MpiEvent("send", 0, peer=1, n_bytes=n)) for n in (10, 20)]

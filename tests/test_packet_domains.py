@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from routing_machines import on_every_routing
+from routing_machines import on_every_routing, small_machines
 
 from netsim.packet.build import build_arrays, choose_clock
 from netsim.packet.build_domains import lookahead
@@ -27,18 +27,17 @@ def even(topology: Topology) -> np.ndarray:
     return np.ones(topology.n_routers)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-@on_every_routing
-def test_every_router_is_in_one_domain_and_links_follow_their_ends(routing, n) -> None:
-    topology = routing.topology
-    domains = make_domains(topology, even(topology), n)
-    assert domains.n == min(n, topology.n_routers)
-    assert set(domains.router) <= set(range(domains.n))
-    # a node is where its first router is, with all of its ports
-    of_node = np.repeat(domains.router[topology.node_router], topology.rails)
-    of = np.concatenate([of_node, domains.router])
-    np.testing.assert_array_equal(domains.link_from, of[topology.link_src])
-    np.testing.assert_array_equal(domains.link_to, of[topology.link_dst])
+@pytest.mark.parametrize("topology", small_machines(), ids=lambda t: t.name)
+def test_every_router_is_in_one_domain_and_links_follow_their_ends(topology: Topology) -> None:
+    for n in (1, 2, 3, 5):
+        domains = make_domains(topology, even(topology), n)
+        assert domains.n == min(n, topology.n_routers)
+        assert set(domains.router) <= set(range(domains.n))
+        # a node is where its first router is, with all of its ports
+        of_node = np.repeat(domains.router[topology.node_router], topology.rails)
+        of = np.concatenate([of_node, domains.router])
+        np.testing.assert_array_equal(domains.link_from, of[topology.link_src])
+        np.testing.assert_array_equal(domains.link_to, of[topology.link_dst])
     np.testing.assert_array_equal(np.sort(router_row(topology)), np.arange(topology.n_routers))
 
 

@@ -12,7 +12,10 @@ import pytest
 from test_coupled_flow import job_network, one_cable
 from test_coupled_packets import long_messages
 
+from alloc.policy import Request
+from alloc.registry import make_policy
 from cosim.network import isolated_loops
+from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import (
     IsolatedLoop,
@@ -24,13 +27,14 @@ from cosim.network.isolated_loops import (
 )
 from cosim.network.job_network import JobLoads
 from cosim.network.loops import LoopTimes
-from cosim.network.placed_job import PlacedJob
+from cosim.network.placed_job import PlacedJob, SharedNetwork
 from cosim.network.situation import Situation
 from cosim.parameters import PacketBudget
 from cosim.run_times.packet_ages import PacketAges, describe_ages
 from cosim.run_times.packet_judge import PacketRecord, cost_s
 from cosim.run_times.stretches import PacketStretches
 from netsim.routing.registry import make_routing
+from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.graph import graph
 from netsim.topology import Topology
 
@@ -257,7 +261,8 @@ def test_simulations_end_where_periods_are_known(monkeypatch: pytest.MonkeyPatch
 
     long = Ensemble(network, [job]).watched(40 * once_s, 1)
     monkeypatch.setattr(Ensemble, "watched", counting)
-    period_s = loop_isolated(network, job, 2 * once_s, 1)
+    period_s, drift_s = loop_isolated(network, job, 2 * once_s, 1)
+    assert drift_s == 0
     assert runs == [(pytest.approx(6.6), 3)]
     assert period_s == pytest.approx(float(np.diff(long.ends_ps[0]).mean()) / 1e12, rel=1e-12)
     runs.clear()
@@ -295,7 +300,8 @@ def test_looks_at_many_packets_count_iterations(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Ensemble, "loops", noted)
     monkeypatch.setattr(isolated_loops, "MANY_PACKETS", 100)
-    assert loop_isolated(network.shared, job, 0.05, 1) == pytest.approx(long.time_s[0], rel=1e-3)
+    period_s, _ = loop_isolated(network.shared, job, 0.05, 1)
+    assert period_s == pytest.approx(long.time_s[0], rel=1e-3)
     assert sent == [4]
     # iterations that do not end in time are watched until they do
     loop_isolated(network.shared, job, float(long.time_s[0]) / 3, 1)
@@ -305,6 +311,23 @@ def test_looks_at_many_packets_count_iterations(monkeypatch: pytest.MonkeyPatch)
         sent.clear()
         loop_isolated(network.shared, job, 0.05, 1)
         assert sent == [4, None][:n_runs]
+
+
+def test_ranks_drift_apart_until_their_messages_no_longer_meet() -> None:
+    """A shift of 27 ranks of which some share links: six periods are a fifth too long for them."""
+    topology = dragonfly(2, 4, 9)
+    network = SharedNetwork(make_routing(topology, "minimal"), task_mapping="in-order")
+    policy = make_policy(topology, "level-spread", np.random.default_rng(1))
+    placement = policy.allocate(Request(1, 27))
+    assert placement is not None
+    job = PlacedJob(1, Communication("shift", 65536), placement.nodes[:27])
+    once_s = float(Ensemble(network, [job]).packets().time_s[0])
+    job = replace(job, compute_s=float(rounded_s(5 * once_s)))
+    period_s, drift_s = loop_isolated(network, job, 6 * once_s, 1)
+    ends_ps = Ensemble(network, [job]).watched(1200 * once_s, 1).ends_ps[0]
+    long_s = float(np.diff(ends_ps[100:]).mean()) / 1e12
+    assert period_s - job.compute_s > 1.2 * (long_s - job.compute_s)
+    assert abs(period_s + drift_s - long_s) < (period_s - long_s) / 3
 
 
 def test_starts_of_four_draws_are_spread_evenly() -> None:

@@ -306,6 +306,22 @@ def test_a_mistake_in_it_is_one_line(
 
 
 @pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("static_key=lambda jobs: jobs.submit_s[:3]", "must give one number for each of"),
+        ("static_key=lambda jobs: 0 * jobs.submit_s / 0", "must give one number for each of"),
+        ("", "neither static_key nor score"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_an_order_gives_each_job_a_number(keys: str, told: str, folder: Path) -> None:
+    head = "from queuesim.ordering.orders import Order\n"
+    (folder / "bad.py").write_text(f"{head}PLUGIN = [Order('mine', 'x', {keys})]\n")
+    with pytest.raises(NetcosimError, match=told):
+        run_cosim(config_from(content(order="mine") | {"plugins": ["bad.py"]}))
+
+
+@pytest.mark.parametrize(
     ("given", "told"),
     [
         (".", "neither a file"),

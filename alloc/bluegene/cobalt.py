@@ -114,7 +114,6 @@ class Cobalt(Policy):
 
     @property
     def n_free(self) -> int:
-        """Free nodes (held ones are not free)."""
         free = self._free if self._held_midplanes is None else self._free & ~self._held_midplanes
         return int(free.sum()) * self.machine.midplane_nodes
 
@@ -141,7 +140,6 @@ class Cobalt(Policy):
         self._only = partitions
 
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`)."""
         size = self.size_class(check_request(request))
         if size == len(self.tables.sizes):
             return None
@@ -177,7 +175,6 @@ class Cobalt(Policy):
         return Placement(request.job_id, self.tables.nodes[partition])
 
     def release(self, placement: Placement) -> None:
-        """Give back what `allocate` took."""
         partition = self._running.pop(placement.job_id, None)
         if partition is None:
             raise NetcosimError(
@@ -201,11 +198,9 @@ class Cobalt(Policy):
         self._held_midplanes = midplanes
 
     def unhold(self) -> None:
-        """Lift the hold, if there is one."""
         self._held = self._held_midplanes = None
 
     def clone(self) -> Self:
-        """Return an independent copy of the state, holds left out."""
         copied = copy.copy(self)
         copied.rng = copy.deepcopy(self.rng)
         copied._blockers, copied._end_s = self._blockers.copy(), self._end_s.copy()

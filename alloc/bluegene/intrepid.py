@@ -42,11 +42,6 @@ def _z_loop(row: int, rack_pair: int) -> list[str]:
     return [midplane_name(row, rack, half) for rack, half in loop]
 
 
-def midplane_numbers() -> tuple[str, ...]:
-    """Return the names by number: row (X), place along the Y loop, place along the Z loop."""
-    return tuple(name for row in range(ROWS) for rack in Y_LOOP for name in _z_loop(row, rack // 2))
-
-
 def _cable(axis: str, tail: str, head: str) -> str:
     return f"{axis}_{tail}{axis}_{head}"
 
@@ -138,7 +133,9 @@ def intrepid(*, later_entries: bool = False) -> BlueGene:
     ``later_entries``: also those named MESH and SPLIT, which are in a menu of 2013 and may be later
     than the log of 2009.
     """
-    names = midplane_numbers()
+    # by number: row (X), place along the Y loop, place along the Z loop
+    loops = (_z_loop(row, rack // 2) for row in range(ROWS) for rack in Y_LOOP)
+    names = tuple(name for loop in loops for name in loop)
     place = {name: i for i, name in enumerate(names)}
 
     def entry(name: str, midplanes: list[str], shape: tuple[int, ...]) -> MidplanePartition:

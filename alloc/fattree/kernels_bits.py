@@ -23,6 +23,9 @@ Numbers = NDArray[np.int32]
 Word = Any
 """A mask: int64 when compiled."""
 
+MERGED_KERNEL = INNER_KERNEL | {"inline": "always"}
+"""For large kernels with one caller: a kernel is optimised once more in each one that calls it."""
+
 CUT = -1
 """Returned for the number of leaves when the step bound ended a search."""
 
@@ -100,9 +103,9 @@ class Known(NamedTuple):
     """
 
     changed: Ints
-    since: int
-    most: int
-    whole_leaves: int
+    since: int | np.int64
+    most: int | np.int64
+    whole_leaves: int | np.int64
     bounds: Bounds
 
 
@@ -296,31 +299,32 @@ def nothing_known(tree: Tree, bounds: Bounds) -> Known:
 def read_bounds(tree: Tree, bounds: Bounds) -> None:
     """Find the bounds of a tree."""
     m2, w2, able, has = tree.m2, tree.w2, bounds.able, bounds.has
-    on_leaf = tree.free.max()
     for known in (bounds.pods, bounds.equal, has):
         known[:] = 0
     bounds.most[:] = 0
     able[:] = 0
-    leaves = np.empty((on_leaf + 2, w2), dtype=np.int64)
+    leaves = np.zeros((tree.m1 + 2, w2), dtype=np.int64)
     largest = np.empty(w2, dtype=np.int64)
     for pod in range(tree.m3):
         bit = np.int64(1) << pod if pod < N_MASKED else np.int64(0)
-        leaves[:] = 0
+        on_leaf = 0
         for leaf in range(pod * m2, (pod + 1) * m2):
+            on_leaf = max(on_leaf, tree.free[leaf])
             for i in range(w2):
                 leaves[tree.free[leaf], i] += (tree.up[leaf] >> i) & 1
         for i in range(w2):
             for spine in range(tree.w3):
-                if (tree.spine[pod * w2 + i] >> spine) & 1:
-                    has[i, spine] |= bit
+                has[i, spine] |= bit * ((tree.spine[pod * w2 + i] >> spine) & 1)
         for A in range(on_leaf, 0, -1):
             for i in range(w2):
                 leaves[A, i] += leaves[A + 1, i]
+                leaves[A + 1, i] = 0
                 able[A, i, min(leaves[A, i], popcount(tree.spine[pod * w2 + i]))] |= bit
                 insert(largest, i, leaves[A, i])
             bounds.most[A] = max(bounds.most[A], largest[A - 1])
-    for A in range(1, on_leaf + 1):
-        for L in range(m2, 0, -1):
+        leaves[:2] = 0
+    for A in range(1, tree.m1 + 1):
+        for L in range(m2 if bounds.most[A] > 0 else 0, 0, -1):
             for i in range(w2):
                 able[A, i, L] |= able[A, i, L + 1]
                 insert(largest, i, popcount(able[A, i, L]))
@@ -329,14 +333,14 @@ def read_bounds(tree: Tree, bounds: Bounds) -> None:
 
 
 @njit(**INNER_KERNEL)
-def may_be_equal(T: int, A: int, L: int, bounds: Bounds, tree: Tree) -> bool:
+def may_be_equal(T: int, A: int, L: int, bounds: Bounds, m3: int) -> bool:
     """Return False if no T pods have L leaves of A nodes and L spines in common at A positions."""
     if bounds.pods[A, L] < T or bounds.equal[A, L] >= T:
         return bounds.equal[A, L] >= T
-    n_masked = T - max(0, tree.m3 - N_MASKED)  # pods without a bit may be equal to any other
-    missing = A
-    for i in range(tree.w2):
-        if tree.w2 - i < missing:
+    n_masked = T - max(0, m3 - N_MASKED)  # pods without a bit may be equal to any other
+    missing, w2 = A, len(bounds.has)
+    for i in range(w2):
+        if w2 - i < missing:
             break
         missing -= have_in_common(n_masked, bounds.able[A, i, L], bounds.has[i], L, bounds.path)
         if missing == 0:
@@ -388,26 +392,27 @@ def split(N: int, n_L: int, L: int) -> Shape:
 
 
 @njit(**INNER_KERNEL)
-def has_room(shape: Shape, bounds: Bounds, tree: Tree) -> bool:
+def has_room(shape: Shape, bounds: Bounds, m3: int) -> bool:
     """Return False if no placement has this shape, by counts of leaves and spines.
 
-    Some pod has its L leaves. Invariant: at some nr positions all T + 1 pods have Lr + 1 leaves and spines for the remainder.
+    A pod must have its L leaves. Invariant: at some nr positions all T + 1 pods have Lr + 1 leaves
+    and spines for the remainder.
     """
     n_L, L, T, Lr, nr = shape
-    if T + (Lr > 0 or nr > 0) > tree.m3 or (T > 1 and bounds.pods[n_L, L] < T):
+    if T + (Lr > 0 or nr > 0) > m3 or (T > 1 and bounds.pods[n_L, L] < T):
         return False
     return (Lr == 0 or bounds.pods[n_L, Lr] > T) and (nr == 0 or bounds.pods[nr, Lr + 1] > T)
 
 
 @njit(**INNER_KERNEL)
-def has_common_spines(shape: Shape, bounds: Bounds, tree: Tree) -> bool:
+def has_common_spines(shape: Shape, bounds: Bounds, m3: int) -> bool:
     """Return False if no placement has this shape, by the spines that pods have in common."""
     n_L, L, T, Lr, nr = shape
-    if T > 1 and not may_be_equal(T, n_L, L, bounds, tree):
+    if T > 1 and not may_be_equal(T, n_L, L, bounds, m3):
         return False
-    if Lr > 0 and not may_be_equal(T + 1, n_L, Lr, bounds, tree):
+    if Lr > 0 and not may_be_equal(T + 1, n_L, Lr, bounds, m3):
         return False
-    return nr == 0 or may_be_equal(T + 1, nr, Lr + 1, bounds, tree)
+    return nr == 0 or may_be_equal(T + 1, nr, Lr + 1, bounds, m3)
 
 
 @njit(**INNER_KERNEL)
@@ -423,11 +428,19 @@ def fits_in_pod(N: int, on_leaf: int, m2: int, most: Ints) -> bool:
 
 
 @njit(**INNER_KERNEL)
-def fits_over_pods(N: int, least: int, tree: Tree, bounds: Bounds) -> bool:
-    """Return False if there is room for no shape of ``least`` nodes a leaf or more."""
-    for n_L in range(tree.m1, least - 1, -1):
-        for L in range(1, min(N // n_L, bounds.most[n_L]) + 1):
-            if has_room(split(N, n_L, L), bounds, tree):
+def fits_over_pods(N: int, least: int, most: int, bounds: Bounds, m3: int, in_common: bool) -> bool:
+    """Return False if over pods there is room for no shape of ``least`` to ``most`` nodes a leaf.
+
+    ``in_common``: nor by the spines that pods have in common.
+    """
+    for n_L in range(most, least - 1, -1):
+        for L in range(min(N // n_L, bounds.most[n_L]), 0, -1):
+            shape = split(N, n_L, L)
+            if shape.T + (shape.Lr + shape.nr > 0) > m3:
+                break
+            if L * n_L == N or not has_room(shape, bounds, m3):
+                continue
+            if not in_common or has_common_spines(shape, bounds, m3):
                 return True
     return False
 
@@ -458,7 +471,8 @@ def mark_possible(
             N = (N + tree.m1 - 1) // tree.m1 * tree.m1
         if n_free >= N and not out[k]:
             least = tree.m1 if whole_leaves else 1
-            out[k] = fits_over_pods(N, least, tree, bounds)
+            no = np.bool_(False)
+            out[k] = fits_over_pods(N, least, tree.m1, bounds, tree.m3, no)
 
 
 @njit(**INNER_ALLOCATING_KERNEL)

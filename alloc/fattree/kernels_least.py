@@ -277,7 +277,7 @@ def search_least(
                 break
             if shape.T == 1 and shape.Lr + shape.nr == 0:
                 continue  # one pod: two-level, seen already
-            if not (has_room(shape, bounds, tree) and has_common_spines(shape, bounds, tree)):
+            if not (has_room(shape, bounds, m3) and has_common_spines(shape, bounds, m3)):
                 continue
             if not counted:
                 able_leaves(n_L, m2, tree.free, tree.up, able)

@@ -16,18 +16,21 @@ from numpy.typing import NDArray
 import alloc.fattree.kernels_ta as ta
 from alloc.fattree.kernels_bits import (
     MANY,
+    MERGED_KERNEL,
     N_HEADER,
     Bounds,
     Ints,
     Known,
     Numbers,
     Word,
+    fits_over_pods,
     lowest,
     no_bounds,
     open_cables,
     open_mask,
     plan_of,
     popcount,
+    read_bounds,
     tree_in,
     tree_of,
     write_plan,
@@ -348,7 +351,7 @@ def what_changed(links: Links, view: int, off_hold: int, since: int) -> tuple[in
     return most, n_whole, n_free
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def find_links(
     links: Links,
     shares: Shares | None,
@@ -370,9 +373,11 @@ def find_links(
     changed, bounds = links.changed[off_hold], bounds_of(links, view)
     words, counts, plan = links.open[view], links.counts[view], links.plan
     a_shape, up = links.steps_a_shape, links.round_up
-    steps = links.steps - (links.spent[off_hold, kind] if since >= 0 else 0)
+    left = steps = links.steps - (links.spent[off_hold, kind] if since >= 0 else 0)
+    a = b = 0
     known = Known(changed, since, most, n_whole, bounds)
-    a, b, left = search_in(n_nodes, steps, a_shape, up, words, counts, known, plan)
+    if most >= n_nodes or may_span_pods(shares, n_nodes, words, counts, known):
+        a, b, left = search_in(n_nodes, steps, a_shape, up, words, counts, known, plan)
     if left <= 0:
         known = Known(changed, np.int64(-1), n_free, n_whole, bounds)
         a, b, left = search_in(n_nodes, links.steps, a_shape, up, words, counts, known, plan)
@@ -383,6 +388,27 @@ def find_links(
 
 
 @njit(**INNER_KERNEL)
+def may_span_pods(
+    shares: Shares | None, n_nodes: int, words: Ints, counts: Ints, known: Known
+) -> bool:
+    """Return False if no placement over pods is possible, by counts and by common spines."""
+    m1, m3 = words[0], words[2]
+    possible = known.whole_leaves >= max(1, n_nodes // m1)
+    if shares is not None and not possible:
+        if known.bounds.read[0] == 0:
+            read_bounds_in(words, counts, known.bounds)
+        yes = np.bool_(True)
+        possible = fits_over_pods(n_nodes, np.int64(1), m1 - 1, known.bounds, m3, yes)
+    return possible
+
+
+@njit(**INNER_ALLOCATING_KERNEL)
+def read_bounds_in(words: Ints, free: Ints, bounds: Bounds) -> None:
+    """Find the bounds of a tree in words."""
+    read_bounds(tree_in(words, free), bounds)
+
+
+@njit(**MERGED_KERNEL)
 def search_later(links: Links, shares: Shares | None, n_nodes: int, need: int) -> tuple[int, int]:
     """Search in what is free at the later time."""
     if shares is not None and len(shares.capacity) > 0:

@@ -27,7 +27,8 @@ class LeastConstrained(LinkPolicy):
     leaves a pod falling. The number of placements is exponential; where the paper's program stops
     after 5 s, this one stops after `MAX_STEPS_A_SHAPE` steps for each shape, so that results do not
     depend on the clock (`n_cut` counts the failed searches that met the bound). A shape for which
-    leaves or pods are too few by count is not searched (`alloc.fattree.kernels_bits.has_room`).
+    leaves or pods are too few by count, or have too few spines in common, is not searched
+    (`has_room`, `has_common_spines` in `alloc.fattree.kernels_bits`).
     """
 
     name = "lc"
@@ -40,7 +41,6 @@ class LeastConstrained(LinkPolicy):
         return MAX_STEPS, MAX_STEPS_A_SHAPE
 
     def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
-        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
         return super().kernel_state(needs_Bps)._replace(shares=self._shares())
 
     def _shares(self) -> Shares:

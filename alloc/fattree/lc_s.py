@@ -100,10 +100,10 @@ class LeastConstrainedShared(LeastConstrained):
         if bandwidth_Bps is None:
             return self._possible(n_nodes, self._open(self._whole_need(None)))
         if self._scratch_levels is None or self._scratch_levels[0] is not bandwidth_Bps:
-            whole = self._whole_needs(bandwidth_Bps.tolist())
-            needs = np.unique(whole)
+            needed = self._whole_needs(bandwidth_Bps.tolist())
+            needs = np.unique(needed)
             needs = needs[:: -(-len(needs) // MAX_LEVELS)]
-            level = np.searchsorted(needs, whole, side="right") - 1
+            level = np.searchsorted(needs, needed, side="right") - 1
             levels = [(need, np.flatnonzero(level == k)) for k, need in enumerate(needs.tolist())]
             self._scratch_levels = bandwidth_Bps, levels
         possible = np.zeros(len(n_nodes), dtype=np.bool_)
@@ -122,7 +122,6 @@ class LeastConstrainedShared(LeastConstrained):
         return masks
 
     def allocate(self, request: Request) -> SharedPlacement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`)."""
         wanted = request.bandwidth_Bps
         if wanted is not None and not wanted > 0:
             raise NetcosimError(
@@ -142,7 +141,6 @@ class LeastConstrainedShared(LeastConstrained):
         return shared
 
     def release(self, placement: Placement) -> None:
-        """Give back nodes and bandwidth."""
         super().release(placement)
         self._used[placement.links] -= self._share(placement)
         self._scratch_opened.clear()
@@ -154,7 +152,6 @@ class LeastConstrainedShared(LeastConstrained):
         self._scratch_opened.clear()
 
     def unhold(self) -> None:
-        """Lift the hold, if there is one."""
         super().unhold()
         self._set_aside[:] = 0
         self._scratch_opened.clear()

@@ -49,9 +49,9 @@ def masks_in(words: NDArray[np.int64], n_leaves: int) -> Masks:
 class LinkPolicy(Policy):
     """A policy that allocates nodes with the cables between them, each to one job.
 
-    A subclass places a job in `_place`. Cables (both directions) come and go as one. The fat-tree
-    must have full bandwidth below the L2 switches and at least full above. ``n_cut`` counts
-    searches ended by the step bound, if the subclass has one; their job was not placed.
+    A subclass places a job in `_place`. Cables (both directions) come and go as
+    one. The fat-tree must have full bandwidth below the L2 switches and at least full above.
+    ``n_cut`` searches were ended by the step bound, if there is one; their job was not placed.
     """
 
     families = ("fattree",)
@@ -100,7 +100,6 @@ class LinkPolicy(Policy):
 
     @property
     def n_free(self) -> int:
-        """Free nodes (held ones are not free)."""
         return self._n_unheld
 
     @abstractmethod
@@ -123,7 +122,6 @@ class LinkPolicy(Policy):
         return possible
 
     def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
-        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
         from alloc.fattree.kernels_places import Places, links_of, no_parts
 
         words, needs = self._free.words, self._whole_needs(needs_Bps)
@@ -141,7 +139,6 @@ class LinkPolicy(Policy):
         """Return the bounds of a search: steps in all, and for a shape if it tries many."""
 
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`)."""
         n_nodes = check_request(request)
         if n_nodes > self._n_unheld:
             return None
@@ -160,7 +157,6 @@ class LinkPolicy(Policy):
         return placement
 
     def release(self, placement: Placement) -> None:
-        """Give back what `allocate` took."""
         n_nodes = self._set(self._free, placement, True, all_change=True)
         if n_nodes < 0:
             raise NetcosimError(
@@ -173,7 +169,6 @@ class LinkPolicy(Policy):
             self.hold(held)
 
     def hold(self, placement: Placement) -> None:
-        """Set the placement's nodes and links aside, busy or free."""
         if self._held is not None:
             raise NetcosimError(f"hold for job {placement.job_id}: another hold is in force")
         self._held = placement
@@ -181,12 +176,10 @@ class LinkPolicy(Policy):
         self._n_unheld -= self._set(self._unheld, placement, False)
 
     def unhold(self) -> None:
-        """Lift the hold, if there is one."""
         self._held = None
         self._unheld, self._n_unheld = self._free, self._n_free
 
     def clone(self) -> Self:
-        """Return an independent copy of the state, holds left out."""
         copied = copy.copy(self)
         copied._own_arrays()
         copied.unhold()

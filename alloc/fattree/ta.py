@@ -78,7 +78,6 @@ class TopologyAware(NodePolicy):
         return self._scratch_nodes[:n].copy() if n else None
 
     def kernel_state(self, needs_Bps: Sequence[float | None]) -> Places:
-        """Return a copy of the state (see `alloc.policy.Policy.kernel_state`)."""
         from alloc.fattree.kernels_places import Marks, Places, no_parts
 
         now, open_, later = (copy.deepcopy(self._tree) for _ in range(3))
@@ -100,14 +99,12 @@ class TopologyAware(NodePolicy):
         return possible
 
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`)."""
         placement = super().allocate(request)
         if placement is not None:
             self._mark(placement.nodes, WIRED, True)
         return placement
 
     def release(self, placement: Placement) -> None:
-        """Give back nodes and marks."""
         super().release(placement)
         self._mark(placement.nodes, WIRED, False)
 
@@ -117,13 +114,11 @@ class TopologyAware(NodePolicy):
         self._mark(placement.nodes, HELD, True)
 
     def unhold(self) -> None:
-        """Lift the hold."""
         super().unhold()
         self._leaf_marks[HELD] = False
         self._pod_marks[HELD] = False
 
     def clone(self) -> Self:
-        """Return an independent copy of the state, holds left out."""
         copied = super().clone()
         copied._leaf_marks, copied._pod_marks = self._leaf_marks.copy(), self._pod_marks.copy()
         copied._leaf_marks[HELD] = False

@@ -62,17 +62,14 @@ class HierarchyPolicy(NodePolicy):
         """Return which leaves lie in a domain, (leaves,) bool."""
         return np.equal(self._leaves_in[level], domain)
 
-    def _free_in(self, leaves: NDArray[np.bool_]) -> Nodes:
-        """Return the free nodes of some leaves, ascending."""
-        return np.flatnonzero(self._free & leaves[self._of[-1]])
-
     def _fill(self, order: Domains, n_nodes: int) -> Nodes:
         """Return the first free nodes of leaves, in this order; they have ``n_nodes`` or more."""
         last = int(np.searchsorted(np.cumsum(self._count[-1][order]), n_nodes)) + 1
         turn = np.full(len(self._count[-1]), -1)
         turn[order[:last]] = np.arange(len(order[:last]))
-        nodes = self._free_in(turn >= 0)
-        by_turn = np.argsort(turn[self._of[-1][nodes]], kind="stable")
+        turn = turn[self._of[-1]]
+        nodes = np.flatnonzero(self._free & (turn >= 0))
+        by_turn = np.argsort(turn[nodes], kind="stable")
         return nodes[by_turn][:n_nodes]
 
 

@@ -82,7 +82,6 @@ class Balanced(GroupSpread):
     description = "equal numbers of nodes on as few leaves as allow it"
 
     def default_level(self) -> int:
-        """Return the lowest level."""
         return self.n_levels - 1
 
     def _select(self, n_nodes: int) -> Nodes:

@@ -29,7 +29,6 @@ class IdleTimePolicy(NodePolicy):
         self._back[placement.nodes] = self._back.max() + 1
 
     def clone(self) -> Self:
-        """Return an independent copy, as any node policy's."""
         copied = super().clone()
         copied._back = self._back.copy()
         return copied

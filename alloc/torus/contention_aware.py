@@ -49,7 +49,6 @@ class ContentionAware(GeometryPolicy):
         return [e for e in every if self.node_bandwidth(e) >= enough]
 
     def allocate(self, request: Request) -> Placement | None:
-        """Place a job (see `alloc.policy.Policy.allocate`)."""
         self._need_Bps = request.bandwidth_Bps
         try:
             return super().allocate(request)

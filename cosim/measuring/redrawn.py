@@ -92,7 +92,7 @@ def _change(seen: _Seen | None, row: SpeedupRow, times: NDArray[np.int64] | None
     if seen is None or times is None:
         return 1.0
     weight = times[seen.snapshot]
-    for own in (seen.of(row), slice(None)):
+    for own in (seen.of(row), np.ones(len(weight), dtype=bool)):
         if weight[own].any():
             mean = np.average(seen.value[own], weights=weight[own])
             return float(mean / seen.value[own].mean())

@@ -67,13 +67,7 @@ class SerialExecutor:
     """Computes tasks in this process, one after the other.
 
     Runs that differ only in what a task does not depend on, such as points of a sweep that share
-    their schedules, compute it once if it is kept.
-
-    Parameters
-    ----------
-    keep : int
-        How many tasks with a digest are kept for the next run; the least recently used is dropped
-        first.
+    their schedules, compute it once if it is among the ``keep`` most recently used.
     """
 
     def __init__(self, keep: int = 0) -> None:

@@ -30,13 +30,7 @@ class TimedSnapshot:
 def pairs_of(
     study: Study, found: TimedSnapshot, iterations: LongArray, duty: FloatArray
 ) -> list[Pair]:
-    """Return one pair a side and job.
-
-    Parameters
-    ----------
-    iterations, duty : (k,)
-        Of each job; see `Pair`.
-    """
+    """Return one pair a side and job, with the iterations and the duty of each."""
     there, there_alone = found.mean_s[study.reference], found.alone_s[study.reference]
     jobs = study.sides[study.reference].schedule.workload
     return [

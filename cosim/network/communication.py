@@ -159,13 +159,8 @@ _UNIT_BYTES, _KEPT, _KEPT_DRAWN, _MADE, _KEPT_NUMBERS = 1000, 5000, 2000, 64, 64
 def _sized(
     pattern: str, n_ranks: int, rank_bytes: int, parameters: str
 ) -> tuple[int, dict[str, object]]:
-    """Return the size of messages, and parameters that follow from it, for bytes a rank sends.
-
-    Parameters
-    ----------
-    parameters : str
-        Given ones, as JSON.
-    """
+    """Return the size of messages for bytes a rank sends, and parameters that follow from it and
+    the given ones (JSON)."""
     if pattern == "fft3d":
         # Cells fix the sizes: four transposes of cells^3 / 2 values of 16 bytes.
         cells = max(2, round((rank_bytes * n_ranks / 32) ** (1 / 3)))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Placement, Policy, Request
-from cosim.network.communication import TIME_STEP_S, Communication
+from cosim.network.communication import Communication, rounded_s
 from cosim.network.ensemble import PlacedJob, SharedNetwork
 from cosim.network.loops import least_iteration_s
 from netsim.errors import NetcosimError
@@ -68,13 +68,8 @@ class GatewayIo:
         period_s = self.message_bytes / node_Bps / self.drive
         busy_s = least_iteration_s(topology, network.program(job, 1), network.rank_node(job))
         start_s = float(network.streams(job).start.random()) * period_s
-        return replace(
-            job, compute_s=_rounded(max(0.0, period_s - busy_s)), start_s=_rounded(start_s)
-        )
-
-
-def _rounded(seconds: float) -> float:
-    return round(seconds / TIME_STEP_S) * TIME_STEP_S
+        compute_s, start_s = rounded_s(np.array([max(0.0, period_s - busy_s), start_s])).tolist()
+        return replace(job, compute_s=compute_s, start_s=start_s)
 
 
 def gateway_nodes(text: str, topology: Topology) -> NDArray[np.int32]:

@@ -48,6 +48,9 @@ _QUARTERS = 0, 2, 1, 3
 FEW_PACKETS, MANY_PACKETS = 2000, 100_000
 """Packets of an iteration up to which a look takes longer than what it may save, and above which
 the means of a few iterations may be near enough under any routing."""
+SETTLED, DRIFT, MOST_SETTLED = 48, 0.005, 20_000
+"""Periods after half of which ranks have drifted apart; by how much the later ones of few differ,
+over them, where they do; and the most packets of an iteration for which that is simulated."""
 LOOKED_AT = 3
 """Iterations of so many packets that a look sees."""
 LEAST_FRACTION = 0.01
@@ -62,6 +65,9 @@ class IsolatedLoop:
     job: PlacedJob
     """With computing; it begins at 0."""
     period_s: float
+    drift_s: float = 0.0
+    """What a period takes more in the long run: mostly less, as ranks drift apart until their
+    messages no longer meet."""
 
     @property
     def comm_s(self) -> float:
@@ -115,8 +121,10 @@ def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS, longest: flo
     return min(each_s[-1], max(longest * each_s[-1], others_s))
 
 
-def loop_isolated(network: SharedNetwork, job: PlacedJob, about_s: float, stream: int) -> float:
-    """Return a job's isolated period, which is about so long.
+def loop_isolated(
+    network: SharedNetwork, job: PlacedJob, about_s: float, stream: int
+) -> tuple[float, float]:
+    """Return a job's isolated period, which is about so long, and `IsolatedLoop.drift_s`.
 
     Where routes are fixed the simulation ends at a look that finds `PRECISION`; elsewhere few
     periods scatter less than more of them do. Jobs of up to `FEW_PACKETS` have no look. One
@@ -126,7 +134,7 @@ def loop_isolated(network: SharedNetwork, job: PlacedJob, about_s: float, stream
 
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
     packets = packets_of(network.program(job, 1), network.packet.packet_bytes)
-    look = None
+    look: LoopTimes | None = None
     if packets > MANY_PACKETS:
         # One more than are counted: ranks that are done would leave the network to the others.
         run = isolated.loops(until_s, stream=stream, most=LOOKED_AT + 1)
@@ -137,7 +145,16 @@ def loop_isolated(network: SharedNetwork, job: PlacedJob, about_s: float, stream
         look = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
     if look is None or period_error(network, [job], look, [about_s]) > PRECISION:
         look = isolated.watched(until_s, 1, stream=stream)
-    return float(means_s(look.ends_ps, look.iterations, WARM_UP)[0])
+    period_s = float(means_s(look.ends_ps, look.iterations, WARM_UP)[0])
+    if packets > MOST_SETTLED or not is_single_path(isolated.routing):
+        return period_s, 0.0
+    times_s = np.diff(look.ends_ps[0][int(first_counted(look.iterations, WARM_UP)[0]) - 1 :])
+    half = len(times_s) // 2
+    first_s, last_s = times_s[:half].sum(), times_s[len(times_s) - half :].sum()
+    if abs(last_s - first_s) <= DRIFT * first_s:
+        return period_s, 0.0
+    run = isolated.watched(SETTLED * period_s, 1, stream=stream)
+    return period_s, float(means_s(run.ends_ps, run.iterations, 0.5)[0]) - period_s
 
 
 def loop_together(
@@ -221,7 +238,7 @@ class IsolatedLoops:
         self._network, self._communications = network, communications
         self._known: dict[tuple[Situation, float, float], IsolatedLoop | None] = {}
         self._once: dict[tuple[Hashable, float], float] = {}
-        self._periods: dict[Hashable, float] = {}
+        self._periods: dict[Hashable, tuple[float, float]] = {}
         self._places: dict[Situation, Hashable] = {}
         self._shortened: dict[tuple[int, float], Communication] = {}
 
@@ -269,22 +286,22 @@ class IsolatedLoops:
             given_s = rounded_s(message_scale * given_s)
         place = self._place(situation)
 
-        def period_s(compute_s: float) -> float:
+        def times_s(compute_s: float) -> tuple[float, float]:
             key = (place, message_scale, once_s, compute_s)
             if key not in self._periods:
-                time_s = self._period_s(job.altered(compute_s=compute_s), once_s)
-                remember(self._periods, key, time_s, _KEPT)
+                found_s = self._times_s(job.altered(compute_s=compute_s), once_s)
+                remember(self._periods, key, found_s, _KEPT)
             return self._periods[key]
 
         if given_s is None:
-            given_s = _by_fraction(period_s, situation.fraction, once_s, near)
-        return IsolatedLoop(job.altered(compute_s=given_s), period_s(given_s))
+            given_s = _by_fraction(lambda c: times_s(c)[0], situation.fraction, once_s, near)
+        return IsolatedLoop(job.altered(compute_s=given_s), *times_s(given_s))
 
     def _sends(self, job: PlacedJob) -> bool:
         """Return whether a job sends anything between nodes."""
         return bool(Ensemble(self._network, [job]).least_s.all())
 
-    def _period_s(self, looping: PlacedJob, once_s: float) -> float:
+    def _times_s(self, looping: PlacedJob, once_s: float) -> tuple[float, float]:
         stream = substitute_id([looping.job_id])
         about_s = once_s + looping.compute_s
         return loop_isolated(self._network, looping, about_s, stream)

@@ -102,10 +102,8 @@ class JobIterations:
     ) -> PeriodicJob | None:
         """Return a placed job; None if it sends nothing between nodes.
 
-        Parameters
-        ----------
-        background_s : (n_links,) float64, optional
-            How long others keep each link busy in an iteration, for the routing "pinned".
+        Under the routing "pinned" ``background_s`` (n_links,) is how long others keep each link
+        busy in an iteration.
         """
         if background_s is not None:
             return self._on_paths(situation, background_s)

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.policy import Policy
 from cosim.network.communication import BY_SHARE, Communication
 from cosim.network.ensemble import SharedNetwork
 from cosim.network.isolated_loops import IsolatedLoops
@@ -21,6 +22,7 @@ from netsim.errors import NetcosimError
 from netsim.flow.job_messages import JobMessages, job_messages
 from netsim.flow.job_routes import JobRoutes
 from netsim.flow.message_load import MessageLoad, message_load
+from workloads.job import Workload
 
 _CACHED_NUMBERS = 1 << 26
 _CACHED_SITUATIONS = 256
@@ -51,6 +53,17 @@ class JobNetwork:
     def __getstate__(self) -> dict[str, object]:
         """Return the state without `loads`, which refers to this network."""
         return {name: value for name, value in vars(self).items() if name != "loads"}
+
+    def check(self, workload: Workload, policy: Policy) -> None:
+        """Raise NetcosimError unless a policy places jobs of known run times on its nodes."""
+        n_nodes = self.shared.routing.topology.n_nodes
+        if policy.topology.n_nodes != n_nodes:
+            raise NetcosimError(
+                f"policy {policy.name!r} places on {policy.topology.n_nodes} nodes, the routing "
+                f"has {n_nodes}"
+            )
+        if not np.all(np.isfinite(workload.run_time_s) & (workload.run_time_s > 0)):
+            raise NetcosimError(f"{workload.name}: a run time is not > 0")
 
     @cached_property
     def loads(self) -> JobLoads:
@@ -101,10 +114,8 @@ class JobLoads:
     ) -> MessageLoad:
         """Return the load of one iteration on router-to-router links, message by message.
 
-        Parameters
-        ----------
-        background_s : (n_links,) float64, optional
-            How long others keep each link busy in an iteration: see `looks_at_others`.
+        Others keep each link busy for ``background_s`` (n_links,) in an iteration, where a routing
+        `looks_at_others`.
         """
         shared = self.network.shared
         return message_load(

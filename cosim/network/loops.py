@@ -116,14 +116,9 @@ def first_counted(done: NDArray[np.int64], warm_up: float) -> NDArray[np.int64]:
 def means_s(
     ends_ps: Sequence[NDArray[np.int64]], count: NDArray[np.int64], warm_up: float
 ) -> NDArray[np.float64]:
-    """Return the mean time of the iterations that count, from the ends of all.
+    """Return the mean time of the iterations that count, from the ends of all, by job.
 
-    Parameters
-    ----------
-    ends_ps : sequence of (n,) int64
-        By job.
-    count : (k,) int64
-        How many iterations each job is watched for; those after the warm-up count.
+    Each job is watched for ``count`` iterations; those after the warm-up count.
     """
     first = first_counted(count, warm_up)
     return np.array(

@@ -88,14 +88,9 @@ class CommunicationMix:
         """Draw the pattern and communication share of every job from the entries for its size.
 
         A job whose entries cannot be on its ranks has a fraction of 0: it only computes. Values in
-        the log (`workloads.details`) replace draws: a job's pattern
-        where an entry of that name is for its size, the first one, and its communication share.
-
-        Returns
-        -------
-        share : (n,) int64
-            Index into ``shares``.
-        fraction : (n,) float64
+        the log (`workloads.details`) replace draws: a job's pattern where an entry of that name is
+        for its size, the first one, and its communication share. Returns the index into ``shares``
+        and the fraction of each job.
         """
         key = draw_key(rng)
         suits, runs = self._suits(workload)

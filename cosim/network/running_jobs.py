@@ -19,15 +19,10 @@ _MOST_PAIRS = 1 << 13
 class RunningJobs:
     """Jobs that run at once, and the stretch of their communication.
 
-    Under a routing that depends on loads a job is rerouted among the others as they
-    are at its start, and again whenever its stretch moves. What it is compared with, its time
-    in isolation, is that on its isolated paths. Jobs with more than 8192 pairs of nodes are routed
-    at their start only: they use nearly all links about evenly, and walking them takes long.
-
-    Parameters
-    ----------
-    tolerance : float
-        Of `netsim.flow.message_network.MessageNetwork`.
+    Under a routing that depends on loads a job is rerouted among the others as they are at its
+    start, and again whenever its stretch moves. What it is compared with, its time in isolation, is
+    that on its isolated paths. Jobs with more than 8192 pairs of nodes are routed at their start
+    only: they use nearly all links about evenly, and walking them takes long.
     """
 
     def __init__(self, loads: JobLoads, tolerance: float = TOLERANCE) -> None:
@@ -51,18 +46,8 @@ class RunningJobs:
     def change(
         self, add: Mapping[int, tuple[Situation, MessageLoad]], remove: Sequence[int]
     ) -> list[int]:
-        """End and start jobs.
-
-        Parameters
-        ----------
-        add : mapping of job to (Situation, MessageLoad)
-            With its isolated load (`JobLoads.load`).
-
-        Returns
-        -------
-        list of int
-            Jobs whose stretch changed.
-        """
+        """End jobs, start others with their isolated loads (`JobLoads.load`), and return those
+        whose stretch changed."""
         coming = [(job, load) for job, (_, load) in add.items()]
         fractions = [situation.fraction for situation, _ in add.values()]
         changed = self.network.change(coming, remove, fractions=fractions)

@@ -43,7 +43,8 @@ class OnReference(NamedTuple):
     compute_s: float
     """Computing that makes the communication fraction what it is."""
     comm_s: float
-    """What an iteration takes beside."""
+    drift_s: float
+    """comm_s, drift_s: What an iteration takes beside, and more in the long run."""
     once_s: float
     """What an iteration without computing takes on the machine's first nodes."""
 
@@ -99,20 +100,18 @@ class Baseline:
         near = max(near_fraction(fraction), LEAST_FRACTION)
         nearby = [place._replace(fraction=near, once_s=once_s) for place in places]
         loops = [loads.of(place, 1.0, ROUGH) for place in nearby]
-        times_s = [(loop.job.compute_s, loop.comm_s) for loop in loops if loop is not None]
+        times_s = [
+            (loop.job.compute_s, loop.comm_s, loop.drift_s) for loop in loops if loop is not None
+        ]
         if not times_s:
             return None
-        compute_s, comm_s = np.mean(times_s, axis=0).tolist()
-        return OnReference(rounded_s(compute_s), comm_s * (1 / fraction - 1), comm_s, once_s)
+        compute_s, comm_s, drift_s = np.mean(times_s, axis=0).tolist()
+        rest_s = comm_s * (1 / fraction - 1)
+        return OnReference(rounded_s(compute_s), rest_s, comm_s, drift_s, once_s)
 
     def of(self, job: int, placement: Placement, own_links: bool) -> Isolated | None:
-        """Return a job's isolated run on its nodes; None if it sends nothing there.
-
-        Parameters
-        ----------
-        own_links : bool
-            Whether it keeps to the links that the placement has reserved.
-        """
+        """Return a job's isolated run on its nodes, or on the placement's links alone
+        (``own_links``); None if it sends nothing there."""
         reference = self.on_reference(job)
         if reference is None:
             return None
@@ -122,9 +121,10 @@ class Baseline:
         own = self._network.loads.isolated.of(situation, 1.0)
         if own is None:
             return None
-        period_s = reference.compute_s + reference.comm_s
         fraction = own.comm_s / (reference.compute_s + own.comm_s)
-        locality = 1.0 + (own.comm_s - reference.comm_s) / period_s
+        settled_s = reference.comm_s + reference.drift_s
+        more_s = own.comm_s + own.drift_s - settled_s
+        locality = 1.0 + more_s / (reference.compute_s + settled_s)
         return Isolated(situation._replace(fraction=fraction), locality)
 
     def _reference(self, job: int) -> Sequence[Situation]:

@@ -19,13 +19,7 @@ from alloc.policy import Placement, Policy
 from cosim.network.communication import ALWAYS
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
-from cosim.parameters import (
-    BASELINES,
-    OWN_NODES,
-    REFERENCE,
-    RUNTIME_REFERENCES,
-    CoupledParameters,
-)
+from cosim.parameters import BASELINES, ISOLATED, OWN_NODES, REFERENCE, CoupledParameters
 from cosim.run_times.baseline import Baseline
 from cosim.run_times.model_context import ModelContext, Pilot
 from cosim.run_times.stretches import FlowStretches
@@ -37,52 +31,9 @@ from workloads.job import Workload
 FloatArray = NDArray[np.float64]
 
 
-def isolated_work(
-    workload: Workload, runtime_reference: str, reference_slowdown: FloatArray | None
-) -> FloatArray:
-    """Return isolated run times.
-
-    Parameters
-    ----------
-    runtime_reference : str
-        A key of `RUNTIME_REFERENCES`.
-    reference_slowdown : (n,) float64 or None
-        With "contended-baseline": run time of every job over its isolated one in the run that the
-        log is taken for.
-
-    Returns
-    -------
-    (n,) float64
-    """
-    logged = np.asarray(workload.run_time_s, dtype=np.float64)
-    need_name("runtime_reference", runtime_reference, RUNTIME_REFERENCES)
-    if (reference_slowdown is None) != (runtime_reference == "isolated"):
-        raise NetcosimError(
-            f"runtime_reference {runtime_reference!r} "
-            + ("needs" if reference_slowdown is None else "takes no")
-            + " reference_slowdown"
-        )
-    if reference_slowdown is None:
-        return logged
-    slowdown = np.asarray(reference_slowdown, dtype=np.float64)
-    if slowdown.shape != logged.shape or not np.all(np.isfinite(slowdown) & (slowdown > 0)):
-        raise NetcosimError("reference_slowdown: one value above 0 a job is needed")
-    work_s: FloatArray = logged / slowdown
-    return work_s
-
-
 def mean_slowdowns(result: QueueResult) -> FloatArray:
-    """Return the run time of every job over its isolated one, from a coupled run.
-
-    Parameters
-    ----------
-    result : QueueResult
-        Of a run whose run times were "isolated".
-
-    Returns
-    -------
-    (n,) float64
-    """
+    """Return the run time of every job over its isolated one, (n,) float64, from a coupled run
+    whose run times were "isolated"."""
     for outcome in (CUT, FAILED, NEVER_RUN):
         if count := int((result.outcome == outcome).sum()):
             raise NetcosimError(
@@ -105,13 +56,11 @@ class Coupled(RunTimeModel):
     """A key of `BASELINES`: what logged run times are relative to."""
     pilot: Pilot | None = None
     """The reference policy's queue, for the baseline "reference"."""
-    runtime_reference: str = "isolated"
-    """Meaning of the log's run time. "isolated", the default: that of an isolated run; all
-    differences are locality and contention. "contended-baseline": the time under a baseline policy,
-    as the studies that assume speed-ups of isolated jobs have it; isolated jobs then run shorter
-    than logged. It needs ``reference_slowdown``, from a run of that policy (`mean_slowdowns`)."""
     reference_slowdown: FloatArray | None = None
-    """(n_jobs,) float64 or None."""
+    """(n_jobs,) float64 or None. Run time of every job over its isolated one under a baseline
+    policy, if the log's are those (`mean_slowdowns`), as the studies that assume speed-ups of
+    isolated jobs have it; isolated jobs then run shorter than logged. None: they are those of
+    isolated runs; all differences are locality and contention."""
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: CoupledParameters) -> Coupled:
@@ -125,7 +74,7 @@ class Coupled(RunTimeModel):
         if parameters.baseline != OWN_NODES and context.pilot is not None:
             pilot = context.pilot(lambda network: AsLogged())
         model = cls(context.network(), parameters.baseline, pilot)._limited(parameters)
-        if parameters.runtime_reference == "isolated":
+        if parameters.runtime_reference == ISOLATED:
             return model
         if context.pilot is None:
             raise NetcosimError(
@@ -133,8 +82,7 @@ class Coupled(RunTimeModel):
                 'times ("isolated")'
             )
         contended = context.pilot(lambda network: replace(model, network=network)).result
-        reference, slowdown = parameters.runtime_reference, mean_slowdowns(contended)
-        return replace(model, runtime_reference=reference, reference_slowdown=slowdown)
+        return replace(model, reference_slowdown=mean_slowdowns(contended))
 
     def _limited(self, parameters: CoupledParameters) -> Coupled:
         """Return the model with further keys of the config."""
@@ -192,17 +140,16 @@ class LiveRunTimes(RunTimes):
         stretches: FlowStretches,
     ) -> None:
         network = model.network
-        topology = network.shared.routing.topology
-        if policy.topology.n_nodes != topology.n_nodes:
-            raise NetcosimError(
-                f"policy {policy.name!r} places on {policy.topology.n_nodes} nodes, the routing "
-                f"has {topology.n_nodes}"
-            )
+        network.check(workload, policy)
         need_name("baseline", model.baseline, BASELINES)
         self._share, self._fraction = network.mix.draw(workload, rng)
-        self._work_s = isolated_work(workload, model.runtime_reference, model.reference_slowdown)
-        if not (np.all(np.isfinite(self._work_s)) and np.all(self._work_s > 0)):
-            raise NetcosimError(f"{workload.name}: a run time is not > 0")
+        self._work_s = np.asarray(workload.run_time_s, dtype=np.float64)
+        if model.reference_slowdown is not None:
+            slowdown = np.asarray(model.reference_slowdown, dtype=np.float64)
+            known = np.isfinite(slowdown) & (slowdown > 0)
+            if slowdown.shape != self._work_s.shape or not known.all():
+                raise NetcosimError("reference_slowdown: one value above 0 a job is needed")
+            self._work_s = self._work_s / slowdown
         self._baseline = None
         if model.baseline == REFERENCE:
             drawn = self._share, self._fraction

@@ -121,13 +121,8 @@ def flow_error_text(routing: Routing) -> str:
 def class_texts(
     routing: Routing, classes: Sequence[tuple[str, str]], *, misses_only: bool = False
 ) -> list[str]:
-    """Describe the known errors of classes of jobs, a sentence each.
-
-    Parameters
-    ----------
-    misses_only : bool
-        Of the classes for which the flow level is no better than answering 1.
-    """
+    """Describe the known errors of classes of jobs, a sentence each; with ``misses_only`` of those
+    for which the flow level is no better than answering 1."""
     kind, texts = kind_of(routing), []
     for traffic, nodes in classes:
         known = FLOW_ERRORS.get(Key(ALL, kind, traffic, nodes))

@@ -75,12 +75,7 @@ class Iterations(RunTimeModel):
         return cls(context.network(), NETWORK_SCHEDULERS[parameters.network_scheduler]())
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        n_nodes = self.network.shared.routing.topology.n_nodes
-        if policy.topology.n_nodes != n_nodes:
-            raise NetcosimError(
-                f"policy {policy.name!r} places on {policy.topology.n_nodes} nodes, the routing "
-                f"has {n_nodes}"
-            )
+        self.network.check(workload, policy)
         if any(communication.priority for communication in self.network.communications):
             raise NetcosimError(
                 f"communication.mix has priorities; {self.name} takes them from "
@@ -251,8 +246,6 @@ class _IterationRunTimes(RunTimes):
         isolated: bool,
     ) -> None:
         self._n_nodes, self._work_s = workload.n_nodes, workload.run_time_s.astype(np.float64)
-        if not (np.all(np.isfinite(self._work_s)) and np.all(self._work_s > 0)):
-            raise NetcosimError(f"{workload.name}: a run time is not > 0")
         self._share, self._fraction = share, fraction
         self._scheduled, self._isolated = scheduled, isolated
 

@@ -103,13 +103,7 @@ def cost_s(packet_hops: int) -> float:
 
 
 class PacketJudge:
-    """Slowdowns of groups of jobs from packets.
-
-    Parameters
-    ----------
-    loads : JobLoads
-        Of the jobs' network.
-    """
+    """Slowdowns of groups of jobs from packets."""
 
     def __init__(
         self,
@@ -123,14 +117,9 @@ class PacketJudge:
     def judge(
         self, group: Sequence[Situation], beside: Sequence[Situation] = ()
     ) -> tuple[float, ...]:
-        """Simulate a group; return the slowdown of every job, at least 1.
+        """Simulate a group with the jobs beside it; return the slowdown of every job, at least 1.
 
         A job that sends nothing (such as a tornado of two ranks) has a slowdown of 1.
-
-        Parameters
-        ----------
-        beside : sequence of Situation
-            Jobs that are there too.
         """
         loops = dict(zip(group, self._loops(group), strict=True))
         sending = [(job, loop) for job, loop in sorted(loops.items()) if loop is not None]

@@ -29,10 +29,7 @@ _KEPT = 1 << 17
 class FlowStretches:
     """Running jobs at flow level; starts and ends of an instant count together.
 
-    Parameters
-    ----------
-    tolerance : float
-        Changes of a flow stretch below this part are not passed on.
+    Changes of a flow stretch below the tolerance are not passed on.
     """
 
     def __init__(self, loads: JobLoads, tolerance: float = TOLERANCE) -> None:
@@ -42,13 +39,7 @@ class FlowStretches:
         self._leaving: list[int] = []
 
     def start(self, job: int, situation: Situation, load: MessageLoad | None = None) -> None:
-        """Start a job; one that loads no link affects no other job.
-
-        Parameters
-        ----------
-        load : MessageLoad, optional
-            Load of one of its iterations on the links, if it is already known.
-        """
+        """Start a job, whose load may be known; one that loads no link affects no other job."""
         load = self.loads.load(situation) if load is None else load
         if len(load.links):
             self._coming[job] = (situation, load)

@@ -6,9 +6,9 @@ import os
 import platform
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 
+from netcosim import __version__
 from netsim.limits import memory_bytes, shown_bytes
 from netsim.packet.thread_count import available_cores
 
@@ -67,7 +67,7 @@ def this_host() -> Host:
         numpy.__version__,
         numba.__version__,
         f"{platform.system()} {platform.machine()}",
-        version("netcosim"),
+        __version__,
     )
 
 

@@ -53,7 +53,7 @@ def head() -> str:
 
 def summary(readings: Readings) -> list[str]:
     """Return ratios to peers, and between measurements that belong together."""
-    lines = []
+    lines: list[str] = []
     for case, reading in readings:
         peers = [PEERS[name] for name in case.peers]
         beside = [f"{peer.name} {times_faster(peer, reading.rate(peer.unit))}" for peer in peers]
@@ -63,7 +63,8 @@ def summary(readings: Readings) -> list[str]:
 
 def ratios(readings: Sequence[Reading]) -> list[str]:
     """Return the ratios between measurements that belong together."""
-    lines, by_name = [], {reading.name: reading for reading in readings}
+    lines: list[str] = []
+    by_name = {reading.name: reading for reading in readings}
     for what, over, label in _PAIRS:
         if what in by_name and over in by_name:
             one, other = by_name[what], by_name[over]

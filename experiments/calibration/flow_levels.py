@@ -27,7 +27,7 @@ from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.running_jobs import RunningJobs
 from cosim.network.situation import Situation
 from cosim.parameters import PacketBudget
-from cosim.run_times.flow_errors import ALL, kind_of, size_class, traffic_class
+from cosim.run_times.flow_errors import ALL, FlowError, kind_of, size_class, traffic_class
 from cosim.run_times.packet_judge import PacketJudge, PacketRecord, level_errors
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
@@ -128,16 +128,9 @@ def errors(jobs: pd.DataFrame) -> pd.DataFrame:
 def _errors(key: dict[str, object], jobs: pd.DataFrame) -> dict[str, object]:
     flow, packet = jobs["flow"].to_numpy(), jobs["packet"].to_numpy()
     off = level_errors(flow, packet)
-    p99 = float(np.quantile(np.abs(flow / packet - 1), 0.99))
-    row = {**key, "n_jobs": len(jobs), "error_p50": off["error_p50"], "error_p90": off["error_p90"]}
-    more = max(float((packet - 1).sum()), 1e-12)
-    ratio = float((flow - 1).sum()) / more
-    return row | {
-        "error_p99": p99,
-        "one_p50": off["one_p50"],
-        "one_p90": off["one_p90"],
-        "extra_ratio": ratio,
-    }
+    off["error_p99"] = float(np.quantile(np.abs(flow / packet - 1), 0.99))
+    off["extra_ratio"] = float((flow - 1).sum()) / max(float((packet - 1).sum()), 1e-12)
+    return {**key, "n_jobs": len(jobs), **{name: off[name] for name in FlowError._fields[1:]}}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
@@ -256,12 +249,7 @@ def random_mix(
 def compare_mix(network: JobNetwork, jobs: list[Situation], budget: PacketBudget) -> MixComparison:
     """Return the slowdown of every job of a mix at flow and at packet level, all jobs at once.
 
-    Parameters
-    ----------
-    jobs : list of Situation
-        At least one, each of at least 2 nodes.
-    budget : PacketBudget
-        Its CPU time does not count; messages are not scaled.
+    Each has at least 2 nodes; the budget's CPU time does not count.
     """
     loads = JobLoads(network)
     flows = RunningJobs(loads)

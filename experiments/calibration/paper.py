@@ -16,12 +16,13 @@ from experiments.calibration.load_curves import (
     draw_buffers,
     draw_curves,
 )
-from experiments.calibration.loads import STUDY, loads_of
 from experiments.calibration.point import FUNCTION, load_point, lone_point
-from experiments.kit.data import paper_figures
-from experiments.kit.load_networks import NETWORKS
+from experiments.kit.data import paper_figures, read_data
+from experiments.kit.load_networks import NETWORKS, limit_of
 from experiments.kit.logs import logs_folder
 from experiments.kit.papers import Options, Paper, Point, check_known
+
+STUDY = read_data("calibration")
 
 
 def check(options: Options) -> None:
@@ -34,6 +35,17 @@ def check(options: Options) -> None:
 def _routings(network: str, options: Options) -> tuple[str, ...]:
     own = NETWORKS[network].routings
     return tuple(name for name in own if not options.routings or name in options.routings)
+
+
+def loads_of(network: str, routing: str, traffic: str) -> tuple[float, ...]:
+    """Return the offered loads of one curve, ascending."""
+    if traffic == "adversarial":
+        limit = limit_of(network, "minimal", traffic).ceiling
+        low = tuple(round(share * limit, 6) for share in STUDY["loads"]["direct"])
+        if routing == "minimal":
+            return tuple(sorted({*low, 0.3, 1.0}))
+        return tuple(sorted({low[1], low[3], *STUDY["loads"][traffic]}))
+    return tuple(STUDY["loads"]["valiant" if routing == "valiant" else traffic])
 
 
 def curve_points(options: Options) -> list[Point]:

@@ -102,15 +102,8 @@ def attack(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def coverage(stated: pd.DataFrame, again: pd.DataFrame) -> pd.DataFrame:
-    """Compare each cell's stated interval with the mean of stretches drawn again.
-
-    Parameters
-    ----------
-    stated : DataFrame
-        `gains` of the cells as designed.
-    again : DataFrame
-        `gains_by_stretch` of those drawn again.
-    """
+    """Compare each cell's stated interval (`gains`) with the mean of stretches drawn again
+    (`gains_by_stretch`)."""
     known = stated[stated["policy"].eq(POLICY)].set_index(CELL)
     rows = []
     for cell, part in cells(again, *CELL):
@@ -123,13 +116,8 @@ def coverage(stated: pd.DataFrame, again: pd.DataFrame) -> pd.DataFrame:
 
 
 def attacks(base: pd.DataFrame, changed: pd.DataFrame, policy: str = POLICY) -> pd.DataFrame:
-    """Compare the sign of each attacked cell's gain as designed with that of each change.
-
-    Parameters
-    ----------
-    base, changed : DataFrame
-        `gains_by_stretch`, the latter with column ``variant``.
-    """
+    """Compare the sign of each attacked cell's gain as designed with that of each change, both
+    `gains_by_stretch`, the latter by ``variant``."""
     rows = []
     for cell, part in cells(changed, *CELL):
         is_base = (base[CELL] == pd.Series(cell)).all(axis=1) & base["policy"].eq(policy)

@@ -192,27 +192,13 @@ def packed_jobs(
     *,
     generations: int = 0,
 ) -> Workload:
-    """Return jobs that fill a machine together, and earlier jobs on it.
+    """Return jobs that fill a machine together, numbered from 1, and earlier jobs on it.
 
     Jobs of drawn sizes are packed by the policy until `PATIENCE` draws in a row find no place. All
-    are submitted at 0, those before them first: these end one by one, at random, and the packed
-    ones take, first come first served, the nodes that become free. So under a queue without
-    backfilling free nodes lie scattered when a packed job comes, as on a machine in use; at half
-    of the work all packed jobs run, and no other job.
-
-    Parameters
-    ----------
-    policy : Policy
-        Of an empty machine.
-    draw_size : callable (rng) -> int
-        Nodes of the next job.
-    generations : int
-        As many machines full of jobs were there before.
-
-    Returns
-    -------
-    Workload
-        Packed jobs are numbered 1, 2, ..., those before them from there on.
+    are submitted at 0, those before them first (``generations`` machines full of them): these end
+    one by one, at random, and the packed ones take, first come first served, the nodes that become
+    free. So under a queue without backfilling free nodes lie scattered when a packed job comes, as
+    on a machine in use; at half of the work all packed jobs run, and no other job.
     """
     sizes: list[int] = []
     missed = 0

@@ -43,15 +43,8 @@ from queuesim.statistics import interval_columns
 
 
 def percent_off(scenario: str, n_nodes: ArrayLike, run_time_s: ArrayLike) -> float:
-    """Return percent off the run time over the node-hours of multi-node jobs.
-
-    Parameters
-    ----------
-    scenario : str
-        One of `queuesim.assumed.SCENARIOS` that draws nothing.
-    n_nodes, run_time_s : (n,)
-        Of the jobs.
-    """
+    """Return percent off the run time over the node-hours of multi-node jobs, for a scenario that
+    draws nothing (`queuesim.assumed.SCENARIOS`)."""
     nodes = np.asarray(n_nodes, dtype=np.int32)
     several = nodes > 1
     weights = (nodes * np.asarray(run_time_s, dtype=np.float64))[several]
@@ -62,16 +55,9 @@ def percent_off(scenario: str, n_nodes: ArrayLike, run_time_s: ArrayLike) -> flo
 def break_even(percent: Sequence[float], ratio: Sequence[float]) -> float:
     """Return the percent off the run time at which a ratio is 1, by linear interpolation.
 
-    Parameters
-    ----------
-    percent, ratio : sequences of float, two or more
-        Ascending percents, and the ratio with each.
-
-    Returns
-    -------
-    float
-        From the first two whose ends have 1 between them, else from the two at the nearer end;
-        below 0 where the ratio would be 1 with longer runs. nan where that line is level.
+    Of two or more ascending percents: from the first two whose ends have 1 between them, else from
+    the two at the nearer end; below 0 where the ratio would be 1 with longer runs. nan where that
+    line is level.
     """
     x, y = np.asarray(percent, dtype=float), np.asarray(ratio, dtype=float)
     i = int(np.argmax(y <= 1)) if (y <= 1).any() else len(y) - 1

@@ -22,13 +22,7 @@ LEFT_OUT = "one log left out"
 
 
 def fit(law: str, rows: Columns) -> Fitted:
-    """Fit a law's coefficients by least squares, jobs weighted by their nodes.
-
-    Parameters
-    ----------
-    rows : columns
-        With ``gain_percent``.
-    """
+    """Fit coefficients to ``gain_percent`` by least squares, jobs weighted by their nodes."""
     if law not in LAWS:
         raise unknown_name("law of the gain", law, LAWS)
     one = LAWS[law]
@@ -48,19 +42,8 @@ def chosen(rows: Columns, mask: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
 
 
 def held_out(law: str, rows: Columns, groups: Sequence[Sequence[str]]) -> FloatArray:
-    """Predict each job by a law that is fitted on the logs of the other groups.
-
-    Parameters
-    ----------
-    rows : columns
-        With ``gain_percent`` and ``log``.
-    groups : sequence of sequences of str
-        Logs; each log in one of them.
-
-    Returns
-    -------
-    (n,) float64
-    """
+    """Predict each job by a law that is fitted on the logs of the other groups, (n,) float64; each
+    log is in one of them."""
     found = np.full(len(rows["log"]), np.nan)
     for group in groups:
         unseen = np.isin(rows["log"], list(group))

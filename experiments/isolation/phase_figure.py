@@ -41,12 +41,8 @@ def draw_phases(
 ) -> None:
     """Draw a square for each share of communication and load, with the gain in percent.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Columns ``share``, ``load``, ``verdict`` and ``gain_percent``.
-    levels, loads : sequences
-        Of all panels, from left to right and from below.
+    Rows have ``share``, ``load``, ``verdict`` and ``gain_percent``; levels and loads are those of
+    all panels, from left to right and from below.
     """
     drawn = {}
     for row in rows.to_dict("records"):

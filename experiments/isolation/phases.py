@@ -30,13 +30,8 @@ def over_stretches(values: ArrayLike) -> Interval:
 
 
 def foretold(gain_percent: ArrayLike, ratio: ArrayLike, gained_percent: float) -> float:
-    """Return a queue's ratio at a gain, linear between and beyond those at which it is known.
-
-    Parameters
-    ----------
-    gain_percent, ratio : (n,), two or more
-        Ascending gains, and the ratio with each.
-    """
+    """Return a queue's ratio at a gain, linear between and beyond those at which it is known, two
+    or more, ascending."""
     x, y = np.asarray(gain_percent, dtype=float), np.asarray(ratio, dtype=float)
     i = int(np.clip(np.searchsorted(x, gained_percent), 1, len(x) - 1))
     slope = (y[i] - y[i - 1]) / (x[i] - x[i - 1])

@@ -215,17 +215,8 @@ def analyse(frames: Frames, options: Options) -> Analysis:
 def apart(hops: ArrayLike, others: ArrayLike, kind: ArrayLike) -> NDArray[np.float64]:
     """Return differences whose mean is the earth mover's distance, within each kind of jobs.
 
-    Parameters
-    ----------
-    hops, others : (n,)
-        Of the same jobs under two placements.
-    kind : (n,)
-        Of each job: sizes, parts of a log.
-
-    Returns
-    -------
-    (n,) float64
-        At the places of each kind's jobs: its hops by rank, one way less the other, positive.
+    Of the same jobs under two placements; at the places of each kind's jobs: its hops by rank, one
+    way less the other, positive.
     """
     mine, placed, of = np.asarray(hops), np.asarray(others), np.asarray(kind)
     order = np.argsort(of, kind="stable")

@@ -165,13 +165,8 @@ def cell_content(
 ) -> dict[str, Any]:
     """Return the config of a cell on a stretch: packets of jobs in loops at some instants.
 
-    Parameters
-    ----------
-    cell : mapping
-        ``placement``, ``network``, ``drive``, ``share`` and ``load``; the latter may be one of
-        `cosim.parameters.PLACED`.
-    policies : tuple of str
-        Beside the placement before, which comes first.
+    The cell's ``load`` may be one of `cosim.parameters.PLACED`; the placement before is the first
+    of the policies.
     """
     mix = study_mix(None, study.content["node_bytes"])
     # of all ranks with all others there are too many messages sooner than elsewhere: of few bytes

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         machine_text,
         page_text,
         recommend,
-        table_lines,
+        row_table,
     )
     from netcosim.announce import compile_kernels
     from netcosim.kernel_parts import PACKETS
@@ -76,15 +76,15 @@ def run(args: argparse.Namespace) -> int:
     machine, fitted = fit(described, rows) if args.fit else (described, [])
     if args.fit and not fitted:
         raise NetcosimError(
-            "--fit needs rows of one pair (osu_latency, osu_bw, osu_bibw), or all-gathers and "
-            "all-reduces by recursive doubling"
+            "--fit needs rows of one pair (osu_latency, osu_bw, osu_bibw), or collectives that "
+            "name their algorithm: linear, ring or recursive_doubling"
         )
     matched = match_all(rows, machine, algorithms, fitted)
     judging = judged(matched) and not args.fit
     explained = explaining(machine, matched, algorithms) if judging else None
     answer = recommend(matched, fitted, explained)
-    lines = [*details(matched), *fitted_lines(fitted), *table_lines(matched)]
-    print("\n".join([*answer.lines(), *lines]))
+    lines = [*answer.lines(), *details(matched), *fitted_lines(fitted), row_table(matched)]
+    print("\n".join(lines))
     if args.output:
         write_text_atomically(Path(args.output), machine_text(raw, fitted, answer.sentence))
     page = page_text(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.kit.claims import Claim, claims_frame
+from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.papers import Analysis, Options
 from experiments.machines.match.machine import match_from
@@ -64,15 +64,15 @@ def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
 def analyse(tables: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     """Return the impacts of all controls side by side, and where endpoint-pairs isolates."""
     impacts = tables["impacts"]
+    judged = (impacts["control"] == "endpoint-pairs") & (impacts["test"] == "lat")
     claims = [
-        Claim(
+        ClaimBuilder(line["network"]).at_most(
             f"{line['network']}: impact on latency under endpoint-pairs, {line['statistic']}",
-            line["network"], bool(line["impact"] <= MOST[line["statistic"]]),
-            f"at most {MOST[line['statistic']]}", simulated=line["impact"],
+            line["impact"],
+            MOST[line["statistic"]],
         )
-        for line in impacts.to_dict("records")
-        if line["control"] == "endpoint-pairs" and line["test"] == "lat"
-    ]  # fmt: skip
+        for line in impacts[judged].to_dict("records")
+    ]
     beside = impacts.pivot_table(
         "impact", ["network", "test", "statistic"], "control", sort=False
     ).reset_index()

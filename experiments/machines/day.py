@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from experiments.kit.claims import Claim, claims_frame
+from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.papers import Analysis, Options
 from experiments.machines.match.gpcnet import exchange_s
@@ -180,11 +180,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
             continue
         low, high = (0.9, 1.1) if is_median else (0.5, 2.0)
         what = f"{'16 MiB' if of_large else 'latency'}, {line['pair']} by {line['when']}"
-        claims.append(
-            Claim(
-                f"{line['design']}: {what}, {line['statistic']}", line["design"],
-                bool(low <= line["ratio"] <= high), f"{low} to {high}",
-                simulated=line["ratio"], expected=1.0,
-            )
-        )  # fmt: skip
+        check, ratio = ClaimBuilder(line["design"]), line["ratio"]
+        text, rule = f"{check.where}: {what}, {line['statistic']}", f"{low} to {high}"
+        claims.append(check.holds(text, low <= ratio <= high, rule, ratio, expected=1.0))
     return Analysis(claims_frame(claims), {"day": frame})

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.kit.claims import Claim, claims_frame
+from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.papers import Analysis, Options
 from experiments.machines.match.fit import fit, match_all
@@ -34,13 +34,13 @@ _BY_ELEMENT = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter")
 
 
 def measured_folder(options: Options) -> Path:
-    """Return the folder of the measured rows: ``--set shared=`` or `VARIABLE`, inputs/measured in it."""
+    """Return the folder inputs/measured in ``--set shared=FOLDER`` or in that of `VARIABLE`."""
     given = options.settings.get("shared") or os.environ.get(VARIABLE, "")
     folder = Path(given) / "inputs" / "measured"
     if not given or not folder.is_dir():
         raise NetcosimError(
-            f"shared = {given or 'not given'}: no folder inputs/measured (--set shared=FOLDER or {VARIABLE}); "
-            "nothing was computed"
+            f"shared = {given or 'not given'}: no folder inputs/measured (--set shared=FOLDER "
+            f"or {VARIABLE}); nothing was computed"
         )
     return folder
 
@@ -120,25 +120,19 @@ def summarise(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for name, part in rows.groupby("machine", sort=False):
         mine = judged[judged["machine"] == name]
-        sizes = {
-            "large": mine[mine["bytes"] >= SMALL],
-            "small": mine[mine["bytes"] < SMALL],
-            "held_out": mine[mine["held_out"]],
-        }
         line = {
             "machine": name,
             "rows": len(part),
             "fitted": int((part["fitted"] != "").sum()),
             "not_simulated": int(part["ratio"].isna().sum()),
             "judged": len(mine),
-            "held_out": len(sizes["held_out"]),
+            "held_out": int(mine["held_out"].sum()),
         }
-        for size, chosen in sizes.items():
-            low, high = GOALS["small"]
-            line[f"median_{size}"] = float(chosen["ratio"].median()) if len(chosen) else np.nan
-            line[f"within_{size}_percent"] = (
-                100 * float(chosen["ratio"].between(low, high).mean()) if len(chosen) else np.nan
-            )
+        large = mine["bytes"] >= SMALL
+        for size, chosen in (("large", large), ("small", ~large), ("held_out", mine["held_out"])):
+            ratio = mine["ratio"][chosen.astype(bool)]
+            line[f"median_{size}"] = ratio.median()
+            line[f"within_{size}_percent"] = 100 * ratio.between(*GOALS["small"]).mean()
         found.append(line)
     return pd.DataFrame(found)
 
@@ -148,33 +142,21 @@ def analyse(tables: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     rows = tables["rows"].fillna({"fitted": "", "note": "", "algorithm": ""})
     summary, claims = summarise(rows), []
     for line in summary.to_dict("records"):
+        check = ClaimBuilder(str(line["machine"]))
         for size, (low, high) in GOALS.items():
-            value = line[f"median_{size}"]
+            value, rows_of = line[f"median_{size}"], "from" if size == "large" else "below"
             if value == value:
-                rows_of = "from" if size == "large" else "below"
-                text = f"{line['machine']}: median ratio of rows {rows_of} 64 KiB"
-                claims.append(
-                    Claim(
-                        text, str(line["machine"]), bool(low <= value <= high),
-                        f"{low} to {high}", simulated=value, expected=1.0,
-                    )
-                )  # fmt: skip
+                text = f"{check.where}: median ratio of rows {rows_of} 64 KiB"
+                rule = f"{low} to {high}"
+                claims.append(check.holds(text, low <= value <= high, rule, value, expected=1.0))
         if line["held_out"]:
-            text, percent = f"{line['machine']}: rows held out", line["within_held_out_percent"]
-            claims.append(
-                Claim(
-                    text, str(line["machine"]), bool(percent >= HELD_PERCENT),
-                    f"{HELD_PERCENT} % within {GOALS['small']}", simulated=percent,
-                )
-            )  # fmt: skip
-    keys = ["machine", "test", "algorithm"]
-    kept = rows[rows["ratio"].notna() & (rows["fitted"] == "")]
-    by_algorithm = (
-        kept.assign(size=np.where(kept["bytes"] >= SMALL, "large", "small"))
-        .groupby([*keys, "size"], sort=False)["ratio"]
-        .agg(["median", "min", "max", "count"])
-        .reset_index()
-    )
+            text, percent = f"{check.where}: rows held out", line["within_held_out_percent"]
+            note = f"within {GOALS['small']}"
+            claims.append(check.at_least(text, percent, HELD_PERCENT, note=note))
+    sizes = np.where(rows["bytes"] >= SMALL, "large", "small")
+    judged = rows.assign(size=sizes)[rows["ratio"].notna() & (rows["fitted"] == "")]
+    groups = judged.groupby(["machine", "test", "algorithm", "size"], sort=False)["ratio"]
+    by_algorithm = groups.agg(["median", "min", "max", "count"]).reset_index()
     shown = {"summary": summary, "algorithms": by_algorithm, "rows": rows}
     if "fitted" in tables:
         shown["fitted"] = tables["fitted"]

@@ -7,13 +7,12 @@ and leaf switches it spans over the fewest possible.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from alloc.policy import Request
 from alloc.registry import make_policy
@@ -59,42 +58,33 @@ def points(options: Options) -> list[dict[str, Any]]:
 
 def point(content: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     """Compute a policy's placements, or count the site's: table "jobs"."""
-    where = content["where"].items()
-    with Path(checked_path(content["file"])).open(encoding="utf-8") as file:
-        jobs = [row for row in csv.DictReader(file) if all(row[k] == v for k, v in where)]
+    jobs = pd.read_csv(checked_path(content["file"]), dtype=dict.fromkeys(content["where"], str))
+    for key, text in content["where"].items():
+        jobs = jobs[jobs[key] == text]
     topology = make_topology(content["family"], content["parameters"])
     levels = hierarchy_of(topology)
     group_of, leaf_of = levels.domain[levels.levels.index("group")], levels.domain[-1]
-    sizes = np.array([int(job["nodes"]) for job in jobs])
-    fewest = [-(-sizes // int(np.bincount(of).max())) for of in (group_of, leaf_of)]
-    if content["policy"] == SITE:
-        spans = [
-            [int(job[content[key]]) for job in jobs] if content[key] else []
-            for key in ("groups", "leaves")
-        ]
-    else:
-        spans = _placed(content, topology, sizes, (group_of, leaf_of))
-    return {
-        "jobs": [
-            {
-                "machine": content["name"],
-                "policy": content["policy"],
-                "nodes": int(sizes[i]),
-                "groups_over_fewest": spans[0][i] / int(fewest[0][i]),
-                "leaves_over_fewest": spans[1][i] / int(fewest[1][i]) if spans[1] else None,
-            }
-            for i in range(len(jobs))
-            if spans[0][i]
-        ]
-    }
+    sizes = jobs["nodes"].to_numpy()
+    spans = {"groups": jobs[content["groups"]].to_numpy()}
+    if content["leaves"]:
+        spans["leaves"] = jobs[content["leaves"]].to_numpy()
+    if content["policy"] != SITE:
+        placed = _placed(content, topology, sizes, (group_of, leaf_of))
+        spans = dict(zip(("groups", "leaves"), placed, strict=True))
+    named = {"machine": content["name"], "policy": content["policy"]}
+    frame = pd.DataFrame({**named, "nodes": sizes, "leaves_over_fewest": None})
+    for key, of in (("groups", group_of), ("leaves", leaf_of)):
+        if key in spans:
+            frame[f"{key}_over_fewest"] = spans[key] / -(-sizes // np.bincount(of).max())
+    return {"jobs": frame[spans["groups"] > 0].to_dict("records")}
 
 
 def _placed(
     content: Mapping[str, Any], topology: Any, sizes: Any, of: tuple[Any, Any]
-) -> list[list[int]]:
+) -> NDArray[np.int64]:
     rng = np.random.default_rng(content["seed"])
     policy = make_policy(topology, content["policy"], rng)
-    spans = [[0] * len(sizes), [0] * len(sizes)]
+    spans = np.zeros((2, len(sizes)), dtype=int)
     running: list[Any] = []
     busy, most = 0, BUSY * topology.n_nodes
     for i in rng.permutation(len(sizes)).tolist():

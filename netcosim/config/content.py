@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,7 +131,7 @@ def _in_si(
     raw: Mapping[str, Any], model: type[BaseModel], prefix: str, spelled: dict[str, str]
 ) -> dict[str, Any]:
     """Rename keys to their SI names; ``spelled`` records how the user wrote them."""
-    short = {short_name(name): name for name in model.model_fields}
+    short, sections = _fields(model)
     in_si: dict[str, Any] = {}
     for key, value in raw.items():
         name = short.get(key, key)
@@ -144,8 +145,7 @@ def _in_si(
                 raise ConfigError(
                     f"{prefix}{key}", value, f"has no unit; give it one, or write {name}"
                 )
-        field = model.model_fields.get(name)
-        inner = None if field is None else model_inside(field.annotation)
+        inner = sections.get(name)
         if inner is not None and isinstance(value, Mapping):
             value = _in_si(value, inner, f"{dotted}.", spelled)
         elif inner is not None and isinstance(value, (list, tuple)):
@@ -157,6 +157,13 @@ def _in_si(
             ]
         in_si[name] = value
     return in_si
+
+
+@lru_cache(maxsize=256)
+def _fields(model: type[BaseModel]) -> tuple[dict[str, str], dict[str, type[BaseModel] | None]]:
+    """Return a section's fields by their names without units, and the section inside each."""
+    short = {short_name(name): name for name in model.model_fields}
+    return short, {n: model_inside(field.annotation) for n, field in model.model_fields.items()}
 
 
 def _reference_of(config: Config) -> Reference[Config]:

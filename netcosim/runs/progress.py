@@ -41,14 +41,7 @@ def progress(
 
     The clock starts with the block, so kernels must be compiled before.
 
-    Parameters
-    ----------
-    unit : str
-        "%" or a plural, "points".
-    begun : float
-        Part of the total that is already done; it does not count for the speed.
-    shown : bool
-        False: nothing is printed.
+    ``unit`` is "%" or a plural, "points". What is ``begun`` does not count for the speed.
     """
     file = sys.stderr if file is None else file
     if not shown:

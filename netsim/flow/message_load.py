@@ -42,16 +42,10 @@ def message_load(
     seed: int = 0,
     background_s: FloatArray | None = None,
 ) -> MessageLoad:
-    """Place a job's messages on a network.
+    """Place a job's messages on a network, at its nodes in their order.
 
-    Parameters
-    ----------
-    nodes : (n,) int32
-        Node at each place of the job.
-    seed : int
-        Of routings that draw.
-    background_s : (n_links,) float64, optional
-        How long others keep each link busy in an iteration, for routings that look at it.
+    Others keep each link busy for ``background_s`` (n_links,) in an iteration, for routings that
+    look at it; the seed is of those that draw.
     """
     topology, machine = routes.routing.topology, routes.machine
     if topology.n_rails > 1 and config.rail_policy != "striped":

@@ -95,20 +95,11 @@ class MessageNetwork(Generic[JobId]):
         *,
         fractions: Sequence[float] | None = None,
     ) -> list[JobId]:
-        """End and start several jobs at once.
+        """End and start several jobs at once; return those whose stretch changed by more than the
+        tolerance.
 
-        Parameters
-        ----------
-        add : sequence of (job id, MessageLoad)
-        remove : sequence of job ids
-        fractions : sequence of float, optional
-            Of the jobs in ``add``: the share of their isolated time in which they communicate,
-            above 0. Without it they communicate all the time.
-
-        Returns
-        -------
-        list of job ids
-            Jobs whose stretch changed by more than the tolerance.
+        The jobs that start communicate for ``fractions`` of their isolated time, above 0; without
+        them all the time.
         """
         shares = [1.0] * len(add) if fractions is None else list(fractions)
         if len(shares) != len(add) or not all(0 < share <= 1 for share in shares):
@@ -142,10 +133,8 @@ class MessageNetwork(Generic[JobId]):
     ) -> list[JobId]:
         """Solve for the jobs in these slots and those they affect; return the jobs that changed.
 
-        Parameters
-        ----------
-        changes : list of (links, seconds)
-            By slot: where a job keeps links busy for more or less time than before.
+        By slot ``changes`` has the links that a job keeps busy for more or fewer seconds than
+        before.
         """
         work, jobs = self._work, self._jobs
         ptr = np.cumsum([0, *(len(links) for links, _ in changes)])
@@ -170,12 +159,8 @@ class MessageNetwork(Generic[JobId]):
         return np.array(self._rows.used)
 
     def others_busy_s(self, job_id: JobId) -> FloatArray:
-        """Return how long other jobs keep each link busy during one present iteration of the job.
-
-        Returns
-        -------
-        (n_links,) float64
-        """
+        """Return how long other jobs keep each link busy during one present iteration of the job,
+        (n_links,)."""
         slot, jobs = self._find(job_id), self._jobs
         stretch = float(jobs.stretch[slot])
         time_s = float(jobs.alone_s[slot]) * stretch
@@ -189,20 +174,11 @@ class MessageNetwork(Generic[JobId]):
     def reroute(
         self, job_ids: Sequence[JobId], load_among: Callable[[JobId, FloatArray], MessageLoad]
     ) -> list[JobId]:
-        """Reroute jobs, one after the other; all stretches are recomputed at the end.
+        """Reroute jobs, one after the other; all stretches are recomputed at the end. Returns the
+        jobs whose stretch changed by more than the tolerance.
 
-        A job's isolated time remains that at its start.
-
-        Parameters
-        ----------
-        job_ids : sequence of job ids
-        load_among : callable (job_id, others_busy_s) -> MessageLoad
-            The job's messages on paths among the others (see `others_busy_s`).
-
-        Returns
-        -------
-        list of job ids
-            Jobs whose stretch changed by more than the tolerance.
+        A job's isolated time remains that at its start. ``load_among(job_id, others_busy_s)`` gives
+        its messages on paths among the others.
         """
         slots, changes = [], []
         for job_id in job_ids:

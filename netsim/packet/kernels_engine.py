@@ -174,26 +174,25 @@ def arrival_phase(border, a, mode, rt, bucket, paces):
     latest_beside = min(now, latest)
     n_opened = list_opened(a)
     n = list_arrivals(a, n_opened, bucket)
-    first_late = 0
-    if n == 1:
-        # there is nothing to look ahead to
-        first_late = 1
-        chained = row_of(a.events.chain, order[0])
-        chosen[0] = EJECTED if chosen[0] < 0 else chained.early - 1
-        chained.early = 0
+    # with one packet in the tick there is nothing to look ahead to
+    single = n == n_opened + 1
     known = n - n_opened <= KNOWN
     ahead = n - n_opened - 1 if known else AHEAD
-    for i in range(n + max(ahead, min(n_opened, AHEAD // 2))):
+    for i in range(n + max(ahead, sc.fetch_starts * min(n_opened, AHEAD // 2))):
         half = i - AHEAD // 2
         if 0 <= half < n and chosen[np.uint64(half)] == EJECTED:
             fetch_receiver(a, order[np.uint64(half)])
-        for late in range(first_late, 2):
+        first = np.int64(i >= n or (single and i >= n_opened))
+        last = np.int64(2 if n_opened <= i - ahead < n else 1)
+        for late in range(first, last):
             k = i - ahead if late else i
-            if k >= n or (late and k < n_opened):
-                continue
             p = np.int64(order[np.uint64(k)])
             if late:
                 q = np.int64(chosen[np.uint64(k)])
+                if single:
+                    chained = row_of(a.events.chain, p)
+                    q = np.int64(EJECTED) if q < 0 else np.int64(chained.early) - 1
+                    chained.early = 0
                 if q == EJECTED:
                     reach_node(a, mode, paces, p)
                     continue
@@ -209,7 +208,7 @@ def arrival_phase(border, a, mode, rt, bucket, paces):
             link = q >> vshift
             if late:
                 alone = link < first_many or link >= one_channel
-                is_last = alone or n == n_opened + 1 or (known and arriving[np.uint64(link)] == k)
+                is_last = alone or single or (known and arriving[np.uint64(link)] == k)
                 forward(border, a, paces, p, q, is_last, latest if alone else latest_beside)
             else:
                 if k < n_opened:

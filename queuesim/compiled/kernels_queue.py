@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from alloc.fattree.kernels_bits import popcount
+from alloc.fattree.kernels_bits import MERGED_KERNEL, popcount
 from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
 from queuesim.compiled.kernels_profile import earliest, release_later, take
 from queuesim.compiled.kernels_room import (
@@ -77,7 +77,14 @@ def advance(
                 return NEEDS_SCORES
             if room is not None and s.n_nodes_out > s.most_out:
                 return NEEDS_ROOM
-            run_pass(s, queue, ranked, plan, room)
+            if ranked is not None and s.scored:
+                rank_by_score(s, queue.listed, ranked)
+            if plan is not None:
+                conservative_pass(s, queue, ranked, plan)
+            elif s.backfill == EASY:
+                easy_pass(s, queue, ranked, room)
+            else:
+                start_heads(s, queue, ranked, room)
             if s.stuck:
                 return STUCK
             s.due = 0
@@ -212,21 +219,6 @@ def start_job(s: State, queue: Queue, room: Room | None, rank: int) -> None:
 
 
 @njit(**INNER_KERNEL)
-def run_pass(
-    s: State, queue: Queue, ranked: Rows | None, plan: Plan | None, room: Room | None
-) -> None:
-    """Start every job that may start now."""
-    if ranked is not None and s.scored:
-        rank_by_score(s, queue.listed, ranked)
-    if plan is not None:
-        conservative_pass(s, queue, ranked, plan)
-    elif s.backfill == EASY:
-        easy_pass(s, queue, ranked, room)
-    else:
-        start_heads(s, queue, ranked, room)
-
-
-@njit(**INNER_KERNEL)
 def rank_by_score(s: State, listed: Rows, ranked: Rows) -> None:
     """Make a heap of those that wait: by score, then by job index."""
     for k in range(s.n_listed):
@@ -259,7 +251,7 @@ def note_blocked(s: State) -> None:
         s.first_blocked_s = s.now_s
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def start_heads(s: State, queue: Queue, ranked: Rows | None, room: Room | None) -> int:
     """Start jobs in strict order; the first that cannot be placed, -1 if it is not known."""
     while s.n_waiting > 0:
@@ -270,7 +262,8 @@ def start_heads(s: State, queue: Queue, ranked: Rows | None, room: Room | None) 
             rank = ranked[0].tie
         else:
             rank = first_waiting(s, queue.blocks)
-        if not has_place(s, queue, room, rank, np.bool_(False)):
+        fits = queue.jobs[rank].nodes <= s.n_free
+        if not (fits and try_place(s, room, rank, np.bool_(False))):
             note_blocked(s)
             return rank
         if ranked is not None:
@@ -360,7 +353,7 @@ def try_by_rank(s: State, queue: Queue, head: int) -> None:
         fewest, shortest = MANY, np.inf
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def try_by_kind(s: State, queue: Queue, room: Room, head: int) -> None:
     """Try the jobs behind the head in their order, those of kinds that can perhaps be placed."""
     kinds, order = room.kinds, room.order
@@ -424,19 +417,9 @@ def try_behind(s: State, queue: Queue, room: Room | None, rank: int, head: int) 
         if nodes > s.extra:
             return False
         s.extra -= nodes
-    if not has_place(s, queue, room, rank, late):
+    if not try_place(s, room, rank, late):
         return False
     start_job(s, queue, room, rank)
-    return True
-
-
-@njit(**INNER_KERNEL)
-def has_place(s: State, queue: Queue, room: Room | None, rank: int, off_hold: bool) -> bool:
-    """Return whether a job can be placed; it then has its nodes and links, if these matter."""
-    if queue.jobs[rank].nodes > s.n_free:
-        return False
-    if room is not None:
-        return try_place(s, room, rank, off_hold)
     return True
 
 

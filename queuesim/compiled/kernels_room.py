@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 import alloc.fattree.kernels_ta as ta
+from alloc.fattree.kernels_bits import MERGED_KERNEL
 from alloc.fattree.kernels_places import (
     Links,
     Marks,
@@ -149,8 +150,13 @@ def next_of_kind(s: State, room: Room, kind: State, rank: int, latest_s: float) 
 
 
 @njit(**INNER_KERNEL)
-def try_place(s: State, room: Room, rank: int, off_hold: bool) -> bool:
-    """Place a job if it can be; with ``off_hold`` it uses nothing that the head holds."""
+def try_place(s: State, room: Room | None, rank: int, off_hold: bool) -> bool:
+    """Place a job for which enough nodes are free; ``off_hold``: on nothing that the head holds.
+
+    Without a room any nodes will do.
+    """
+    if room is None:
+        return True
     job = room.jobs[rank]
     kind = room.kinds[job.kind]
     if kind.failed == s.n_releases or (off_hold and kind.failed_held == s.n_holds):
@@ -194,7 +200,7 @@ def leave_room(s: State, room: Room, rank: int) -> None:
     s.n_holds += 1
 
 
-@njit(**INNER_KERNEL)
+@njit(**MERGED_KERNEL)
 def hold_room(s: State, running: Rows, room: Room, head: int, k: int, shadow_s: float) -> float:
     """Return when the head can be placed, and hold its place; nan: never.
 

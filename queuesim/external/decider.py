@@ -29,23 +29,10 @@ LATEST_S = 1e15
 
 
 class External(Decider):
-    """A program that decides.
+    """A program that decides; ``time_limit_s`` is for each answer.
 
-    Parameters
-    ----------
-    command : sequence of str
-        The program and its arguments.
-    time_limit_s : float
-        For each answer.
-
-    Attributes
-    ----------
-    status : int or None
-        Exit status of the program in the last run; None if it had to be killed.
-    n_exchanges : int
-        Decisions of the last run.
-    exchange_s : float
-        Wall-clock time until their answers.
+    ``status`` is the exit status of the program in the last run (None if it had to be killed),
+    ``n_exchanges`` the number of decisions, ``exchange_s`` the wall-clock time until their answers.
     """
 
     description = "a program that reads and writes JSON lines"

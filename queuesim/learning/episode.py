@@ -156,11 +156,11 @@ class Domains:
 
 
 class View:
-    """Observations at decisions, of so many waiting jobs, as arrays; created once for a run's jobs.
+    """Observations at decisions, as arrays; created once for the jobs of a run.
 
     A decider (`queuesim.decide.Decider`) that creates one in `begin` observes with `observe` what
-    an environment of the same config shows. The ``details`` of the workload have the patterns and
-    communication fractions of the jobs.
+    an environment of the same config shows. ``details`` of the workload have the patterns and
+    communication fractions of its jobs, of which ``depth`` that wait are seen.
     """
 
     def __init__(self, domains: Domains, workload: Workload, depth: int) -> None:
@@ -200,8 +200,8 @@ class View:
     ) -> dict[str, FloatArray]:
         """Return a decision as arrays of `JOB_COLUMNS`, `DOMAIN_COLUMNS` and `MACHINE_COLUMNS`.
 
-        Rows behind the visible jobs are zeros. These, and the busy nodes of each domain, may be
-        known.
+        Rows behind the visible jobs are zeros. ``waiting`` (these jobs) and ``busy`` (nodes of each
+        domain) are found if they are not known.
         """
         if busy is None:
             busy = np.zeros(self.domains.n, dtype=np.int64)
@@ -245,9 +245,9 @@ def _links_by_domain(
 
 
 class Episode:
-    """A run that stops at each decision; it keeps placements.
+    """A run, before its first arrival and with placements kept, that stops at each decision.
 
-    A decider may select the job that the agent decides on. By default the agent may select any
+    ``decider`` selects the job that the agent decides on; without it the agent may select any
     visible job.
     """
 

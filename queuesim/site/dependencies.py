@@ -23,11 +23,11 @@ WELL = "completed"
 
 
 class DependencyRule:
-    """Unfinished dependencies of the jobs of a workload, by index; ``n_jobs`` wait for others.
+    """Unfinished dependencies of the jobs of a workload, by index.
 
-    The ``n_outside`` dependencies on jobs that are not in the workload count as satisfied.
-    ``think_s`` is from the instant at which all that a job waits for has happened to its
-    submission.
+    ``n_jobs`` wait for others. ``n_outside`` dependencies on jobs that are not in the workload
+    count as satisfied. ``think_s`` (n,) is the time from the instant at which all that a job waits
+    for has happened to its submission.
     """
 
     def __init__(self, workload: Workload) -> None:

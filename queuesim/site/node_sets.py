@@ -64,7 +64,6 @@ class NodeSetMachine(Machine):
         self._idle[placement.nodes] = False
 
     def release(self, job: int, now_s: float) -> None:
-        """Free what a running job had."""
         nodes = self.placements[job].nodes
         self.ended.append((self.promised_end[job], nodes))
         self._idle[nodes] = True

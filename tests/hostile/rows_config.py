@@ -107,7 +107,7 @@ ROWS = [
         {
             "machine.family": '"fattree"',
             "machine.radix": "8",
-            **dict.fromkeys(("machine.p",)),
+            **dict.fromkeys(("machine.p", "machine.a", "machine.g")),
             PLACED: '["random"]',
             "queue.decider": '"easy"',
             "queue.placement_rules": '["rdn"]',
@@ -126,7 +126,7 @@ ROWS = [
         {
             "machine.family": '"fattree"',
             "machine.radix": "8",
-            **dict.fromkeys(("machine.p",)),
+            **dict.fromkeys(("machine.p", "machine.a", "machine.g")),
             PLACED: '["jigsaw"]',
             "queue.decider": '"easy"',
         },

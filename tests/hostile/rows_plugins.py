@@ -145,25 +145,10 @@ ROWS = [
         "order raises", order("raise KeyError('x')"), "queue.order", "mine.py, line 18: KeyError"
     ),
     entry(
-        "order of another length",
-        order("return jobs.submit_s[:3]"),
-        "queue.order",
-        "one number for each",
-    ),
-    entry(
-        "order of nan", order("return jobs.submit_s * np.nan"), "queue.order", "one number for each"
-    ),
-    entry(
         "score of nan",
         score("return np.full(len(which), np.nan)"),
         "queue.order",
         "one number for each",
-    ),
-    entry(
-        "an order without keys",
-        "PLUGIN = [Order('mine', 'x')]",
-        "queue.order",
-        "neither static_key nor score",
     ),
     entry(
         "policy of text",

@@ -26,8 +26,6 @@ from netsim.units import short_name
 from patterns.build import build_program
 from patterns.collectives.library import Collective
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 ROOT = Path(__file__).resolve().parents[3]
 PACKET = {"packet_bytes": 4096, "buffer_bytes": 1 << 18, "router_latency_s": 0.0}
 FLAT = {"scale_up_latency_s": 0.0, "nic_latency_s": 0.0, "fabric_latency_s": 0.0}

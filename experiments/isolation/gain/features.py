@@ -108,20 +108,10 @@ class LoadCache:
 def contention(
     capacity_Bps: ArrayLike, loads: Sequence[JobLoad], fraction: ArrayLike, draws: int = DRAWS
 ) -> Mapping[str, FloatArray]:
-    """Return the contention of jobs that share links, without packets.
+    """Return the contention of jobs that share links, without packets: ``near``, ``pressure``,
+    ``stretch_all`` and ``stretch_phases`` of `job_features`, (k,) float64 each.
 
-    Parameters
-    ----------
-    capacity_Bps : (n_links,) float
-    loads : sequence of JobLoad
-        Of k jobs, none of them empty.
-    fraction : (k,) float
-        Share of the time in which each communicates.
-
-    Returns
-    -------
-    mapping of str to (k,) float64
-        ``near``, ``pressure``, ``stretch_all``, ``stretch_phases`` of `job_features`.
+    No load is empty; ``fraction`` is the share of the time in which each communicates.
     """
     from scipy.sparse import csr_array
 

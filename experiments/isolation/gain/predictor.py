@@ -34,19 +34,8 @@ SHIPPED = Path(__file__).resolve().parent / "predictor.json"
 
 
 def gain_percent(fraction: FloatArray, stretch: FloatArray, locality: FloatArray) -> FloatArray:
-    """Return the reduction of run time by isolation if communication, a share of the isolated run
-    time, is stretched.
-
-    Parameters
-    ----------
-    fraction, stretch, locality : (n,) float64
-        See `experiments.isolation.gain.features.job_features`.
-
-    Returns
-    -------
-    (n,) float64
-        Percent of the run time among the others.
-    """
+    """Return the reduction of run time by isolation, in percent of that among the others, if
+    communication, a share of the isolated run time, is stretched (see `job_features`)."""
     there = 1 - fraction + fraction * stretch
     return np.asarray(100 * (1 - (1 - fraction + fraction * locality) / there))
 
@@ -152,16 +141,8 @@ class FitRange:
     ranks_per_node: int = 1
 
     def outside(self, request: Mapping[str, object], rows: Columns) -> list[str]:
-        """Describe which values of a case are outside the range.
-
-        Parameters
-        ----------
-        request : mapping
-            ``routing``, ``placement``, ``policies``, ``taper``, ``ranks_per_node``, ``share`` and
-            ``phases`` of the case.
-        rows : columns
-            Its jobs.
-        """
+        """Describe which values of a case (`_predictor_case`) and of its jobs are outside the
+        range."""
         if request["family"] not in self.families:
             raise NetcosimError(
                 f"the predictor was fitted on {', '.join(self.families)}; it does not apply to a "
@@ -203,10 +184,6 @@ class Predictor:
     """A fitted predictor, its errors on unseen logs, and its range of validity."""
 
     fitted: Fitted
-    job_p50: float
-    job_p90: float
-    job_rmse: float
-    """job_p50, job_p90, job_rmse: Error of a job on an unseen log, in points."""
     log_errors: tuple[float, ...]
     """Of the mean over node-hours of each unseen log, in percentage points: predicted minus
     measured."""
@@ -223,15 +200,9 @@ class Predictor:
         return t_quantile(level, n) * float(np.sqrt(np.mean(np.square(self.log_errors))))
 
     def mean(self, rows: Columns, level: float = LEVEL) -> Interval:
-        """Return the mean reduction by isolation over node-hours, in percent, with its interval.
-
-        The snapshots' scatter and the law's error on unseen logs, one beside the other.
-
-        Parameters
-        ----------
-        rows : columns
-            Of one policy's jobs at snapshots; at least one.
-        """
+        """Return the mean reduction by isolation over node-hours, in percent, with its interval:
+        the scatter of a policy's snapshots and the law's error on unseen logs, one beside the
+        other."""
         predicted = self.fitted.percent(rows)
         seen = t_of_snapshots(predicted, rows["n_nodes"], rows["snapshot"], level)
         half = np.hypot(self.half_width(level), (seen.high - seen.low) / 2)
@@ -243,9 +214,6 @@ class Predictor:
             "version": self.version,
             "law": self.fitted.law,
             "coefficients": [round(c, 6) for c in self.fitted.coefficients],
-            "job_error": {
-                name: round(getattr(self, f"job_{name}"), 4) for name in ("p50", "p90", "rmse")
-            },
             "log_errors": [round(e, 4) for e in self.log_errors],
             "range": {
                 name: list(value) if isinstance(value, tuple) else value
@@ -261,18 +229,11 @@ def predictor_from(content: Mapping[str, Any]) -> Predictor:
             f"predictor.json: version {content.get('version')}; must be {VERSION}: "
             "python experiments/isolation/tables/fit_isolation_gain.py makes it"
         )
-    error = content["job_error"]
     known: dict[str, Any] = {
         k: tuple(v) if isinstance(v, list) else v for k, v in content["range"].items()
     }
-    return Predictor(
-        Fitted(content["law"], tuple(content["coefficients"])),
-        error["p50"],
-        error["p90"],
-        error["rmse"],
-        tuple(content["log_errors"]),
-        FitRange(**known),
-    )
+    fitted = Fitted(content["law"], tuple(content["coefficients"]))
+    return Predictor(fitted, tuple(content["log_errors"]), FitRange(**known))
 
 
 @cache

@@ -113,19 +113,7 @@ def _all(effects: Mapping[str, Sequence[Effect]]) -> list[Effect]:
 def break_even_figure(
     curve: pd.DataFrame, metrics: pd.DataFrame, gains: pd.DataFrame, reference: str
 ) -> Figure:
-    """Draw a panel a metric.
-
-    Parameters
-    ----------
-    curve : DataFrame
-        Columns ``policy``, ``gain_percent`` and the metrics: ratios.
-    metrics : DataFrame
-        Columns ``policy``, ``metric``, ``ratio`` with its ends, ``chance``.
-    gains : DataFrame
-        Columns ``policy``, ``gain_percent`` with its ends.
-    reference : str
-        The policy that all are compared with.
-    """
+    """Draw a panel a metric, from the tables of the same names."""
     policies = list(dict.fromkeys(curve["policy"]))
     # an end that is not known is None in a table
     metrics = metrics.astype({"ratio_low": float, "ratio_high": float, "chance": float})

@@ -159,20 +159,11 @@ class GainTrial(QueueTrial):
         return True
 
     def more(self, name: str, ratios: Mapping[str, Interval]) -> tuple[float, float]:
-        """Return about how many more snapshots would decide on a policy, and the time they take.
+        """Return about how many more snapshots would decide on a policy, and the seconds they take.
 
-        One metric that is decided is enough for a verdict. Snapshots are added up to the next of
-        `CHECKPOINTS`.
-
-        Parameters
-        ----------
-        ratios : mapping
-            By metric, not significant any of them.
-
-        Returns
-        -------
-        (float, float)
-            Snapshots, infinite where no number would decide, and seconds with as many processes.
+        One metric that is decided is enough for a verdict; none of ``ratios`` is significant.
+        Snapshots are added up to the next of `CHECKPOINTS`; they are infinite where no number would
+        decide.
         """
         gain, done = self.measured[0][name], len(self._snapshot_s)
         logs = max(0, LEAST_DRAWN - len(self.drawn[name]))

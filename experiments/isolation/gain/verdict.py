@@ -93,15 +93,8 @@ class Line:
 
 
 def with_noise(value: float, ends: Sequence[float], noise: float) -> Interval:
-    """Return a simulated ratio with those at both ends of the gain, and scheduling noise.
-
-    Parameters
-    ----------
-    ends : sequence of float
-        Ratios at the ends of the gain's interval.
-    noise : float
-        Half-width.
-    """
+    """Return a simulated ratio with those at both ends of the gain's interval, and the half-width
+    of scheduling noise."""
     below, above = value - min([value, *ends]), max([value, *ends]) - value
     return Interval(
         value, value - float(np.hypot(below, noise)), value + float(np.hypot(above, noise))

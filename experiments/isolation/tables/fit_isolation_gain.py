@@ -18,13 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.isolation.gain.predictor import SHIPPED, Columns, FitRange, Predictor
-from experiments.isolation.gain_errors import (
-    best_law,
-    fit,
-    held_out,
-    job_errors,
-    means_by,
-)
+from experiments.isolation.gain_errors import best_law, fit, held_out, means_by
 from experiments.isolation.predictor import columns_of, tables_of
 from experiments.kit.log_study import ROUTINGS
 
@@ -55,16 +49,9 @@ def range_of(rows: Columns, family: str, routing: str) -> FitRange:
 def predictor_of(law: str, rows: Columns, limits: FitRange) -> Predictor:
     """A law fitted on all rows, with what it is worth on each log when it has not seen it."""
     told = held_out(law, rows, [[name] for name in limits.logs])
-    errors = job_errors(rows, told)
     means = means_by(rows, told, rows["log"])
-    return Predictor(
-        fit(law, rows),
-        errors["median"],
-        errors["p90"],
-        errors["rmse"],
-        tuple(means[name][0] - means[name][1] for name in limits.logs),
-        limits,
-    )
+    off = tuple(means[name][0] - means[name][1] for name in limits.logs)
+    return Predictor(fit(law, rows), off, limits)
 
 
 def shipped_text(pairs: pd.DataFrame) -> str:

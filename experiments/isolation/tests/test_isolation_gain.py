@@ -190,11 +190,11 @@ def test_laws_refuse_what_they_cannot() -> None:
 
 
 def test_a_predictions_interval_holds_the_errors_on_unseen_logs() -> None:
-    predictor = Predictor(Fitted("mean", (3.0,)), 0, 0, 0, (1.0, -1.0, 1.0, -1.0), LIMITS)
+    predictor = Predictor(Fitted("mean", (3.0,)), (1.0, -1.0, 1.0, -1.0), LIMITS)
     # Student's t of 4 degrees of freedom at 95 % is 2.776, the errors' rms is 1
     assert predictor.half_width() == pytest.approx(2.776, abs=1e-3)
     # errors on one side count in full: 4.303 is that of two logs, and the rms of 3 and 1 is 5^0.5
-    biased = Predictor(Fitted("mean", (3.0,)), 0, 0, 0, (3.0, 1.0), LIMITS)
+    biased = Predictor(Fitted("mean", (3.0,)), (3.0, 1.0), LIMITS)
     assert biased.half_width() == pytest.approx(4.3027 * 5**0.5, rel=1e-4)
     told = predictor.mean(rows())
     assert told == pytest.approx((3.0, 3.0 - 2.776, 3.0 + 2.776), abs=1e-3)

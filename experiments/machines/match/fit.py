@@ -74,6 +74,7 @@ def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[
     for parameter in PARAMETERS:
         path = _path_in(machine, parameter)
         determining = _determining(parameter, rows, pairs)
+        determining = [row for row in determining if not match(row, machine).reason]
         if path is not None and determining:
             chosen.append((parameter, path, determining))
     first = {path: _value(machine, path) for _, path, _ in chosen}

@@ -14,6 +14,7 @@ from experiments.machines.match.tests import Matched
 from netcosim.config.toml_text import toml_text
 from netcosim.report.effect import counted
 from netcosim.report.page import Section, long_table, render_page
+from netcosim.report.policies import print_table
 from netcosim.report.recommendation import Recommendation
 from netsim.units import short_name
 
@@ -126,23 +127,14 @@ def frame_of(matched: Sequence[Matched]) -> pd.DataFrame:
     )
 
 
-def table_lines(matched: Sequence[Matched]) -> list[str]:
+def row_table(matched: Sequence[Matched]) -> str:
     """Return measured, simulated and ratio by row; ratio is of times, above 1 too slow."""
-    lines = [
-        f"{'test':34}{'bytes':>11}{'ranks':>7}{'measured':>12}{'simulated':>12}  unit        ratio"
-    ]
-    for one in matched:
-        row = one.row
-        name = f"{row.test} {one.algorithm}".strip()
-        name += f" {row.statistic}" if row.statistic == "p99" else ""
-        simulated = f"{one.simulated:12.4g}" if one.ratio == one.ratio else f"{'-':>12}"
-        ratio = f"{one.ratio:.2f}" if one.ratio == one.ratio else "-"
-        mark = "  fitted" if one.fitted else ""
-        lines.append(
-            f"{name[:33]:34}{row.bytes:11}{row.ranks:7}{row.value:12.4g}{simulated}  "
-            f"{row.unit:11}{ratio:>6}{mark}"
-        )
-    return lines
+    frame = frame_of(matched)
+    names = frame[["test", "algorithm", "statistic"]].agg(
+        lambda row: " ".join(filter(None, row)), axis=1
+    )
+    columns = ["bytes", "ranks", "measured", "simulated", "unit", "ratio", "fitted"]
+    return print_table(frame[columns].assign(test=names)[["test", *columns]])
 
 
 def fitted_lines(fitted: Sequence[Fitted]) -> list[str]:

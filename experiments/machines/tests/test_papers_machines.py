@@ -32,8 +32,12 @@ needs_rows = pytest.mark.skipif(
 def test_each_machine_is_described_and_routed(name: str) -> None:
     text = (FOLDER / "machines" / f"{name}.toml").read_text("utf-8")
     assert "Assumed" in text
-    machine, _ = load_match(FOLDER / "machines" / f"{name}.toml")
+    machine, described = load_match(FOLDER / "machines" / f"{name}.toml")
     assert machine.routing.topology.n_nodes >= 8
+    if read_data("machines")["machines"][name].get("fit", True):
+        _, fitted = load_match(FOLDER / "fitted" / f"{name}.toml")
+        assert len(fitted["match"].pop("fitted")) >= 1
+        assert fitted["machine"].keys() >= described["machine"].keys()
 
 
 def test_without_measured_rows_nothing_is_computed(

@@ -85,10 +85,8 @@ def arrival_phase(border, a, x, mode, rt, bucket):
         half = i - AHEAD // 2
         if 0 <= half < n and chosen[np.uint64(half)] < 0:
             fetch_receiver(a, order[np.uint64(half)])
-        for late in range(2):
+        for late in range(np.int64(i >= n), np.int64(2 if i >= ahead else 1)):
             k = i - ahead if late else i
-            if not 0 <= k < n:
-                continue
             p = np.int64(order[np.uint64(k)])
             slot = row_of(a.packets, p).holds
             # the router, until it is known what comes after it

@@ -130,9 +130,8 @@ def frame_of(matched: Sequence[Matched]) -> pd.DataFrame:
 def row_table(matched: Sequence[Matched]) -> str:
     """Return measured, simulated and ratio by row; ratio is of times, above 1 too slow."""
     frame = frame_of(matched)
-    names = frame[["test", "algorithm", "statistic"]].agg(
-        lambda row: " ".join(filter(None, row)), axis=1
-    )
+    parts = frame[["test", "algorithm", "statistic"]].to_numpy().tolist()
+    names = [" ".join(filter(None, part)) for part in parts]
     columns = ["bytes", "ranks", "measured", "simulated", "unit", "ratio", "fitted"]
     return print_table(frame[columns].assign(test=names)[["test", *columns]])
 

@@ -86,9 +86,14 @@ def cache_folder() -> Path:
 
 @cache
 def folder_name_of(source: Path) -> str:
-    """Return the name of the folder of a kernel file's compiled functions."""
+    """Return the name of the folder of a kernel file's compiled functions.
+
+    What is compiled names the classes of its arguments, which its folder's ``tables.py`` declares,
+    whether or not the file imports it.
+    """
     module = source.relative_to(_ROOT).with_suffix("").as_posix().replace("/", ".")
-    return f"{module}-{sources_hash([source])}"
+    tables = [path for path in [source.with_name("tables.py")] if path.is_file()]
+    return f"{module}-{sources_hash([source, *tables])}"
 
 
 def _make_writable(folder: Path) -> None:

@@ -36,10 +36,10 @@ from alloc.fattree.kernels_bits import (
     write_shape,
 )
 from alloc.fattree.kernels_search import search
-from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL, KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_ALLOCATING_KERNEL, INNER_KERNEL, KERNEL
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def join_spines(pod: int, need: int, w2: int, spine: Ints, before: Ints, after: Ints) -> Word:
     """Add a pod to the common spines: the mask of positions that keep ``need`` of them."""
     good = 0
@@ -156,7 +156,7 @@ def rest_of(shape: Shape, tree: Tree, part: Partial) -> tuple[bool, int, int, Wo
     return True, -1, -1, 0
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def next_leaf(
     shape: Shape, tree: Tree, part: Partial, k: int, leaf: int, joined: int
 ) -> tuple[int, int]:

@@ -37,7 +37,7 @@ from alloc.fattree.kernels_bits import (
 )
 from alloc.fattree.kernels_least import search_least
 from alloc.fattree.kernels_search import search
-from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_ALLOCATING_KERNEL, INNER_KERNEL
 
 Rows = NDArray[Any]
 
@@ -387,7 +387,7 @@ def find_links(
     return a, b
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def may_span_pods(
     shares: Shares | None, n_nodes: int, words: Ints, counts: Ints, known: Known
 ) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from alloc.fattree.kernels_bits import MERGED_KERNEL, popcount
-from netsim.kernels_options import INNER_KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 from queuesim.compiled.kernels_profile import earliest, release_later, take
 from queuesim.compiled.kernels_room import (
     Room,
@@ -403,7 +403,7 @@ def may_start(s: State, nodes: int, requested_s: float) -> bool:
     return nodes <= s.extra or s.now_s + requested_s <= s.shadow_s
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def try_behind(s: State, queue: Queue, room: Room | None, rank: int, head: int) -> bool:
     """Start a job behind the head if it cannot delay it; whether it did start."""
     nodes = queue.jobs[rank].nodes

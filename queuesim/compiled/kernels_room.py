@@ -33,7 +33,7 @@ from alloc.fattree.kernels_places import (
     touch,
     write_links,
 )
-from netsim.kernels_options import INNER_KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL
 from queuesim.compiled.kernels_waiting import Rows, State, heap_push
 
 KIND = np.dtype(
@@ -233,7 +233,7 @@ def hold_room(s: State, running: Rows, room: Room, head: int, k: int, shadow_s: 
     return shadow_s
 
 
-@njit(**INNER_KERNEL)
+@njit(**HOT_KERNEL)
 def search_room(
     s: State,
     links: Links | None,

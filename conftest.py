@@ -54,9 +54,13 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave figures empty, for tests of what a command computes, prints and stores."""
     from matplotlib.figure import Figure
 
+    drawn = Figure.savefig
+
     def savefig(figure: Figure, target: Any, **options: Any) -> None:
         if isinstance(target, (str, Path)):
             Path(target).touch()
+        elif options.get("format") == "png":
+            drawn(figure, target, **options)
         else:
             target.write("<svg></svg>")
 

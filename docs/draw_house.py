@@ -1,6 +1,6 @@
 """Draw the packages and who imports whom, from the code: ``python docs/draw_house.py``.
 
-The documentation build calls `main`, which writes ``images/house.svg``; git does not keep it.
+The documentation build calls `main`, which writes ``images/house.svg``.
 """
 
 from __future__ import annotations

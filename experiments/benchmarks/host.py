@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from netcosim import __version__
+import netcosim as nc
 from netsim.limits import memory_bytes, shown_bytes
 from netsim.packet.thread_count import available_cores
 
@@ -67,7 +67,7 @@ def this_host() -> Host:
         numpy.__version__,
         numba.__version__,
         f"{platform.system()} {platform.machine()}",
-        __version__,
+        nc.__version__,
     )
 
 

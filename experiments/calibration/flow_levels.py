@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -130,7 +130,8 @@ def _errors(key: dict[str, object], jobs: pd.DataFrame) -> dict[str, object]:
     off = level_errors(flow, packet)
     off["error_p99"] = float(np.quantile(np.abs(flow / packet - 1), 0.99))
     off["extra_ratio"] = float((flow - 1).sum()) / max(float((packet - 1).sum()), 1e-12)
-    return {**key, "n_jobs": len(jobs), **{name: off[name] for name in FlowError._fields[1:]}}
+    columns = [name for name in get_type_hints(FlowError) if name != "n_jobs"]
+    return {**key, "n_jobs": len(jobs), **{name: off[name] for name in columns}}
 
 
 def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:

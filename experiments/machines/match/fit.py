@@ -25,6 +25,9 @@ SETTLED = 0.002
 """Change of a parameter between two rounds from which it is fitted."""
 FEW_NODES, MOST_ROWS = 64, 8
 """Exchanges that a parameter is fitted on: of at most so many nodes, if there are any."""
+FASTER, AS_LONG = 4, 0.8
+"""With links `FASTER` times as fast a row that determines a rate takes at least `AS_LONG` of its
+time."""
 SWITCH, LATENCY = "message-size switch", "NIC latency"
 
 
@@ -66,14 +69,23 @@ class Fitted:
         return f"{'; '.join(listed)}{more}"
 
 
-def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[Fitted]]:
-    """Fit the parameters that rows of one pair determine; return machine and what was fitted."""
+def fit(
+    machine: MatchMachine,
+    rows: Sequence[Row],
+    left_out: frozenset[tuple[str, Row]] = frozenset(),
+) -> tuple[MatchMachine, list[Fitted]]:
+    """Fit the parameters that rows determine; return machine and what was fitted.
+
+    Where links between switches bound a row on the fitted machine, it determines no rate: the fit
+    is made again without it.
+    """
     chosen: list[tuple[FitParameter, tuple[str, ...], list[Row]]] = []
     of_pairs = {test for parameter in PARAMETERS for test in parameter.tests}
     pairs = any(plain(row.test) in of_pairs for row in rows)
     for parameter in PARAMETERS:
         path = _path_in(machine, parameter)
-        determining = _determining(parameter, rows, pairs)
+        others = [row for row in rows if (parameter.name, row) not in left_out]
+        determining = _determining(parameter, others, pairs)
         determining = [row for row in determining if not match(row, machine).reason]
         if path is not None and determining:
             chosen.append((parameter, path, determining))
@@ -92,10 +104,32 @@ def fit(machine: MatchMachine, rows: Sequence[Row]) -> tuple[MatchMachine, list[
     ):
         # jitter that leaves no time for the network is not what makes the 99 %
         return fit(described, [row for row in rows if row.statistic != "p99"])
+    bound_elsewhere = {
+        (parameter.name, row)
+        for parameter, _, determining in chosen
+        if parameter.is_rate
+        for row in determining
+        if _bound_by_links(machine, row)
+    }
+    if bound_elsewhere:
+        return fit(described, rows, left_out | bound_elsewhere)
     return machine, [
         Fitted(parameter, path, first[path], values[path], tuple(determining))
         for parameter, path, determining in chosen
     ]
+
+
+def _bound_by_links(machine: MatchMachine, row: Row) -> bool:
+    """Return whether a row is clearly faster with faster links between switches."""
+    nics = {path for parameter in PARAMETERS for path in parameter.paths}
+    links: dict[tuple[str, ...], int] = {}
+    for name in parameters_of(_builder(machine)):
+        if name.endswith("_bandwidth_Bps") and f"machine.parameters.{name}" not in nics:
+            path = ("machine", "parameters", name)
+            if value := _value(machine, path):
+                links[path] = round(FASTER * value)
+    faster = _log_ratio([row], machine.with_values(links))
+    return faster - _log_ratio([row], machine) < math.log(AS_LONG)
 
 
 def _with(

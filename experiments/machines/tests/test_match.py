@@ -337,6 +337,27 @@ def test_collectives_are_fitted_as_pairs_are() -> None:
         assert one.after == pytest.approx(true.value(one.path), rel=0.05), one.parameter.name
 
 
+def test_rows_that_links_bound_determine_no_rate() -> None:
+    """A ring of 16 routers, NICs of 8 GB/s, links of 10 GB/s: all-to-alls are bound by links.
+
+    Each node sends m to 15 others over 64 hops in all, so that a link carries 32 m (3.2 ns a byte
+    of m) and a NIC 15 m (1.875 ns). In a ring of messages both carry m: 0.1 and 0.125 ns.
+    """
+    ring = match_from(
+        {"machine": {"family": "torus", "dims": [16], "routing": "minimal-adaptive",
+                     "node_bandwidth_Bps": 10**10, "link_bandwidth_Bps": 10**10}}
+    )  # fmt: skip
+    gather = row("ALLGATHER", 256 << 20, 16, algorithm="ring")
+    exchanged = row("ALLTOALL", 64 << 20, 16, algorithm="linear")
+    path = ("machine", "parameters", "node_bandwidth_Bps")
+    true = ring.with_values({path: 8 * 10**9})
+    rows = [replace(one, value=match(one, true).simulated) for one in (exchanged, gather)]
+    _, fitted = fit(ring, rows)
+    [bandwidth] = [one for one in fitted if one.parameter.name == "NIC bandwidth"]
+    assert bandwidth.rows == (rows[1],)
+    assert bandwidth.after == pytest.approx(8e9, rel=0.01)
+
+
 def test_reductions_cost_processor_time() -> None:
     """Recursive doubling on 4 ranks adds up the buffer twice."""
     size, one = 1 << 20, "recursive_doubling_ompi"

@@ -92,8 +92,8 @@ def folder_name_of(source: Path) -> str:
     whether or not the file imports it.
     """
     module = source.relative_to(_ROOT).with_suffix("").as_posix().replace("/", ".")
-    tables = [path for path in [source.with_name("tables.py")] if path.is_file()]
-    return f"{module}-{sources_hash([source, *tables])}"
+    tables = source.with_name("tables.py")
+    return f"{module}-{sources_hash([source, tables] if tables.is_file() else [source])}"
 
 
 def _make_writable(folder: Path) -> None:

@@ -67,6 +67,19 @@ def test_a_change_renames_the_folders_of_what_can_see_it_alone(tmp_path, monkeyp
         kernel_sources.cache_clear()
 
 
+def test_tables_of_a_folder_name_its_kernels_that_do_not_import_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_ROOT", tmp_path)
+    kernel, tables = tmp_path / "kernels_a.py", tmp_path / "tables.py"
+    kernel.write_text("A = 1\n")
+    names = []
+    for text in ("B = 1\n", "B = 2\n", "B = 1\n"):
+        tables.write_text(text)
+        for cached in (imported_sources, folder_name_of):
+            cached.cache_clear()
+        names.append(folder_name_of(kernel))
+    assert names[0] == names[2] != names[1]
+
+
 def test_numba_keeps_kernels_there() -> None:
     source = ROOT / "netsim" / "routing" / "kernels.py"
     assert Path(route.stats.cache_path) == cache_folder() / folder_name_of(source)

@@ -287,9 +287,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = measured(args.only, args.resume) if args.measure else stored()
     page = with_tables(PAGE.read_text(encoding="utf-8"), found)
     PAGE.write_text(page, encoding="utf-8")
-    told = RANGE.search(page)
-    assert told
-    README.write_text(RANGE.sub(told[0], README.read_text(encoding="utf-8")), encoding="utf-8")
+    shown = RANGE.search(page)
+    assert shown
+    README.write_text(RANGE.sub(shown[0], README.read_text(encoding="utf-8")), encoding="utf-8")
     draw(found)
 
 

@@ -1,6 +1,6 @@
 """Write the tables of ``speed.md`` and draw its figure.
 
-    python experiments/benchmarks/tables/draw_speed.py [--measure [--only NAME | --resume]]
+    python experiments/benchmarks/tables/draw_speed.py [--measure [--only NAME ... | --resume]]
 
 ``--measure`` first measures all cases of ``netcosim bench`` but those of part "scale", about a
 quarter of an hour on two idle cores. Each reading is stored as it comes: ``--resume`` measures what
@@ -243,15 +243,15 @@ def _draw_parts(ax: Any, found: Mapping[str, Any]) -> None:
     ax.legend(fontsize=8, loc="lower right")
 
 
-def measured(only: str | None, resume: bool) -> dict[str, Any]:
+def measured(only: Sequence[str], resume: bool) -> dict[str, Any]:
     """Measure, and store each reading as it comes; return all that is stored."""
     found, version = stored(), this_host().netcosim
-    if only is None and not resume:
+    if not (only or resume):
         found["machine"] = {**this_host().record(), "measured": now()}
     began = found["machine"]["measured"] if resume else now()
     order = list(CASES)
     cases = [case for case in CASES.values() if case.part != "scale"]
-    cases = chosen(False, only) if only else cases
+    cases = [case for name in only for case in chosen(False, name)] if only else cases
     if any(case.once for case in cases):  # the others have a round to warm up
         in_fork(compile_kernels)
     for case in cases:
@@ -281,7 +281,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", action="store_true")
     several = parser.add_mutually_exclusive_group()
-    several.add_argument("--only", metavar="NAME", help="measure one case or part")
+    several.add_argument(
+        "--only",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="measure one case or part; may be given several times",
+    )
     several.add_argument("--resume", action="store_true", help="measure what is left")
     args = parser.parse_args(arguments)
     found = measured(args.only, args.resume) if args.measure else stored()

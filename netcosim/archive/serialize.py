@@ -171,86 +171,67 @@ def _scalar(name: str, kind: str, value: object) -> Any:
 
 def check(archive: ArchivedRun) -> None:
     """Raise ValueError unless a run's columns fit together."""
-    _check_machine(archive.machine)
-    jobs, n = archive.jobs, len(archive.jobs)
-    for name in ("submit_s", "run_time_s", "requested_s", "n_nodes", "user", "pattern", "fraction"):
-        _long(name, getattr(jobs, name), n)
-    _within("pattern", jobs.pattern, len(jobs.patterns))
-    for schedule in archive.schedules.values():
-        _check_schedule(archive, schedule)
-
-
-def _check_machine(machine: ArchivedMachine) -> None:
-    n_links = _flat("link_src", machine.link_src)
-    n_ports, n_routers = _flat("port_router", machine.port_router), len(machine.router_x)
+    machine, jobs = archive.machine, archive.jobs
+    n_ports, n_links, n_routers = (
+        len(column) for column in (machine.port_router, machine.link_src, machine.router_x)
+    )
     if machine.rails < 1 or n_ports % machine.rails or n_links < 2 * n_ports:
         raise ValueError(f"{n_ports} ports, {n_links} links and {machine.rails} rails")
-    for name in ("link_dst", "link_kind", "link_bandwidth_Bps"):
-        _long(name, getattr(machine, name), n_links)
-    for name in ("router_x", "router_y", "router_group"):
-        _long(name, getattr(machine, name), n_routers)
-    _within("port_router", machine.port_router, n_routers)
-    _within("link_src", machine.link_src, n_ports + n_routers)
-    _within("link_dst", machine.link_dst, n_ports + n_routers)
-    _within("link_kind", machine.link_kind, len(machine.kinds))
-    _within("router_group", machine.router_group, len(machine.group_names))
+    _columns_fit(machine, "port_router", n_ports, n_routers)
+    _columns_fit(machine, "link_src link_dst", n_links, n_ports + n_routers)
+    _columns_fit(machine, "link_kind", n_links, len(machine.kinds))
+    _columns_fit(machine, "link_bandwidth_Bps", n_links)
+    _columns_fit(machine, "router_x router_y", n_routers)
+    _columns_fit(machine, "router_group", n_routers, len(machine.group_names))
     if len(machine.node_names) not in (0, machine.n_nodes):
         raise ValueError(f"{len(machine.node_names)} names of {machine.n_nodes} nodes")
+    _columns_fit(jobs, "job_id submit_s run_time_s requested_s n_nodes user fraction", len(jobs))
+    _columns_fit(jobs, "pattern", len(jobs), len(jobs.patterns))
+    for schedule in archive.schedules.values():
+        _check_schedule(machine, schedule, len(jobs))
 
 
-def _check_schedule(archive: ArchivedRun, schedule: ArchivedSchedule) -> None:
-    n = len(archive.jobs)
-    for name in ("start_s", "end_s", "eligible_s", "outcome", "allocated_nodes"):
-        _long(name, getattr(schedule, name), n)
-    _check_ranges(archive.machine, schedule, n)
+def _check_schedule(machine: ArchivedMachine, schedule: ArchivedSchedule, n: int) -> None:
+    _columns_fit(schedule, "start_s end_s eligible_s outcome allocated_nodes", n)
+    _ranges_fit(machine, schedule, n)
     links, measured = schedule.links, schedule.measured
     if links is not None:
-        snapshots = _flat("time_s", links.time_s)
-        _long("number", links.number, snapshots)
-        _long("span_s", links.span_s, snapshots)
+        snapshots = len(links.time_s)
+        _columns_fit(links, "time_s number span_s", snapshots)
+        of_links = snapshots, len(machine.link_src)
         for name in ("packets", "bytes", "busy_ps", "stall_ps"):
-            shape = getattr(links, name).shape
-            if shape != (snapshots, len(archive.machine.link_src)):
-                raise ValueError(f"{name} of links: {shape}")
+            if getattr(links, name).shape != of_links:
+                raise ValueError(f"{name} of links: {getattr(links, name).shape}")
     if measured is not None:
-        rows = _flat("job", measured.job)
-        for name in ("snapshot", "time_s", "baseline_s", "alone_s"):
-            _long(name, getattr(measured, name), rows)
-        _within("job", measured.job, n)
-        _check_ranges(archive.machine, measured, rows)
-        _pointers("neighbour_ptr", measured.neighbour_ptr, rows, len(measured.neighbour))
-        _long("part", measured.part, _flat("neighbour", measured.neighbour))
-        _within("neighbour", measured.neighbour, n)
+        rows, neighbours = len(measured.job), len(measured.neighbour)
+        _columns_fit(measured, "snapshot time_s baseline_s alone_s", rows)
+        _columns_fit(measured, "job", rows, n)
+        _ranges_fit(machine, measured, rows)
+        _pointers_fit(measured, "neighbour_ptr", rows, neighbours)
+        _columns_fit(measured, "part", neighbours)
+        _columns_fit(measured, "neighbour", neighbours, n)
 
 
-def _check_ranges(
-    machine: ArchivedMachine, of: ArchivedSchedule | ArchivedMeasured, n: int
-) -> None:
-    _long("range_length", of.range_length, _flat("range_first", of.range_first))
-    _pointers("range_ptr", of.range_ptr, n, len(of.range_first))
+def _columns_fit(of: object, names: str, length: int, end: int | None = None) -> None:
+    """Check the length of columns, and that they have whole numbers below an end."""
+    for name in names.split():
+        values = getattr(of, name)
+        if values.shape != (length,):
+            raise ValueError(f"{name}: {values.shape} where ({length},) was expected")
+        if end is not None and len(values) and (values.min() < 0 or values.max() >= end):
+            raise ValueError(f"{name}: {values.min()} to {values.max()}; must be 0 to {end - 1}")
+
+
+def _ranges_fit(machine: ArchivedMachine, of: ArchivedSchedule | ArchivedMeasured, n: int) -> None:
+    _columns_fit(of, "range_first range_length", len(of.range_first), machine.n_nodes + 1)
+    _pointers_fit(of, "range_ptr", n, len(of.range_first))
     ends = of.range_first.astype(np.int64) + of.range_length
-    if len(ends) and (of.range_first.min() < 0 or of.range_length.min() < 1):
-        raise ValueError("a range of nodes below 0, or of none")
-    _within("the last node of a range", ends - 1, machine.n_nodes)
+    if len(ends) and (of.range_length.min() < 1 or ends.max() > machine.n_nodes):
+        raise ValueError(f"a range of no nodes, or of nodes above {machine.n_nodes - 1}")
 
 
-def _flat(name: str, values: NDArray[Any]) -> int:
-    if values.ndim != 1:
-        raise ValueError(f"{name} has {values.ndim} dimensions")
-    return len(values)
-
-
-def _long(name: str, values: NDArray[Any], length: int) -> None:
-    if values.shape != (length,):
-        raise ValueError(f"{name}: {values.shape} where ({length},) was expected")
-
-
-def _within(name: str, values: NDArray[Any], end: int) -> None:
-    if len(values) and (values.min() < 0 or values.max() >= end):
-        raise ValueError(f"{name}: {values.min()} to {values.max()}; must be 0 to {end - 1}")
-
-
-def _pointers(name: str, values: NDArray[Any], n: int, total: int) -> None:
-    _long(name, values, n + 1)
+def _pointers_fit(of: object, name: str, n: int, total: int) -> None:
+    _columns_fit(of, name, n + 1)
+    values = getattr(of, name)
     if values[0] != 0 or values[-1] != total or (np.diff(values) < 0).any():
         raise ValueError(f"{name} does not lead from 0 up to {total}")

@@ -11,11 +11,11 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError, create_model
 
 from netcosim.archive.values import (
     ArchivedJobs,
@@ -32,16 +32,6 @@ MOST_BYTES = 1 << 33
 
 _LARGE_BYTES = 1 << 20
 """Of a column that is compressed at level 1: a third of the time, times as small as at level 6."""
-
-_TYPES: dict[str, type[np.generic]] = {
-    "FloatArray": np.float64,
-    "LongArray": np.int64,
-    "IntArray": np.int32,
-    "NDArray[np.int8]": np.int8,
-    "NDArray[np.int16]": np.int16,
-    "NDArray[np.float32]": np.float32,
-}
-"""The columns' types, by what `netcosim.archive.values` calls them."""
 
 Archived = TypeVar(
     "Archived", ArchivedMachine, ArchivedJobs, ArchivedLinks, ArchivedMeasured, ArchivedSchedule
@@ -97,17 +87,22 @@ def deserialize(archives: Mapping[str, bytes], where: str) -> ArchivedRun:
     return archive
 
 
-def _columns(kind: type[Archived]) -> dict[str, type[np.generic]]:
-    return {f.name: _TYPES[str(f.type)] for f in fields(kind) if str(f.type) in _TYPES}
+def _fields(kind: type[Any]) -> tuple[dict[str, Any], type[BaseModel]]:
+    """Return the types of the columns of a kind, and a model of its texts and single numbers."""
+    columns: dict[str, Any] = {}
+    words: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind).items():
+        if get_origin(hint) is np.ndarray:
+            [columns[name]] = get_args(get_args(hint)[1])
+        elif name not in ("links", "measured"):
+            words[name] = (hint, ...)
+    return columns, create_model(kind.__name__, **words)
 
 
 def _archive(value: Archived) -> bytes:
-    columns: dict[str, Any] = {n: _small(getattr(value, n)) for n in _columns(type(value))}
-    words = {
-        f.name: getattr(value, f.name)
-        for f in fields(value)
-        if f.name not in columns and f.name not in ("links", "measured")
-    }
+    of, model = _fields(type(value))
+    columns: dict[str, Any] = {n: _small(getattr(value, n)) for n in of}
+    words = {n: getattr(value, n) for n in model.model_fields}
     columns["words"] = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -138,7 +133,7 @@ def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
             raise ValueError(f"an archive of more than {MOST_BYTES:,} bytes")
-    columns = _columns(kind)
+    columns, model = _fields(kind)
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         arrays = {
             name: found[name if name in found else _OLD_NAMES.get(name, name)].astype(
@@ -146,27 +141,13 @@ def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
             )
             for name, of in columns.items()
         }
-        words = json.loads(found["words"].tobytes())
-    for f in fields(kind):
-        if f.name in columns or f.name in parts:
-            continue
-        arrays[f.name] = _scalar(f.name, str(f.type), words[f.name])
-    return kind(**arrays, **parts)  # type: ignore[arg-type]
-
-
-def _scalar(name: str, kind: str, value: object) -> Any:
-    if kind == "tuple[str, ...]":
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            return tuple(value)
-    elif kind == "str":
-        if isinstance(value, str):
-            return value
-    elif kind == "int":
-        if isinstance(value, int):
-            return value
-    elif value is None or isinstance(value, (int, float)):
-        return value
-    raise ValueError(f"{name} is {value!r:.40}")
+        text = found["words"].tobytes()
+    try:
+        words: Mapping[str, Any] = dict(model.model_validate_json(text, strict=True))
+    except ValidationError as error:
+        where, told = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        raise ValueError(f"{where[0] if where else 'words'}: {told}") from None
+    return kind(**arrays, **parts, **words)  # type: ignore[arg-type]
 
 
 def check(archive: ArchivedRun) -> None:

@@ -187,8 +187,10 @@ def env_factory_from(
             first = config.queue.policies[0]
             check_by_count('places = "domains"', first, POLICIES[first])
         decider = None if decides_jobs else _decider_of(config.queue)
-        of_config = {"context": context, "model": _model(context, named), "rules": named}
-        return EnvFactory(**vars(options), **of_config, decider=decider)
+        model = _model(context, named)
+        return EnvFactory(
+            **vars(options), context=context, model=model, decider=decider, rules=named
+        )
 
 
 def _decider_of(queue: QueueSection) -> Decider:

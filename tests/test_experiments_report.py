@@ -23,9 +23,9 @@ from netcosim.report.effect import COMMUNICATION, RUN_TIME, WAIT, Effect, Quanti
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
 from netcosim.report.figures.machine import gantt, link_heat_map, link_matrix, load_drawings
-from netcosim.report.figures.panels import FIVE, boxes
 from netcosim.report.figures.policies import effect_bars, effect_dots, pair_matrix, waits_by_size
 from netcosim.report.figures.run import wait_shares
+from netcosim.report.figures.shapes import FIVE, boxes
 from netcosim.report.figures.style import COLOURS, ON_COLOUR, colour, dash, marker, policy_colours
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page

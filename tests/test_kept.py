@@ -16,9 +16,8 @@ from alloc.dragonfly.orders import RandomNode
 from cosim.measuring.neighbours import MOST_REPORTED, _largest, parts
 from cosim.network.ensemble import Ensemble
 from netcosim.archive.extract import archive_of, ranges
-from netcosim.archive.serialize import _TYPES, deserialize, serialize
+from netcosim.archive.serialize import _fields, deserialize, serialize
 from netcosim.archive.values import (
-    ArchivedJobs,
     ArchivedLinks,
     ArchivedMachine,
     ArchivedMeasured,
@@ -69,10 +68,14 @@ def same(left: Any, right: Any) -> bool:
 
 
 def test_every_column_has_a_type() -> None:
-    words = {"tuple[str, ...]", "str", "int", "float | None"}
-    parts_of_it = {"ArchivedLinks | None", "ArchivedMeasured | None"}
-    for kind in (ArchivedMachine, ArchivedJobs, ArchivedLinks, ArchivedMeasured, ArchivedSchedule):
-        assert {str(f.type) for f in fields(kind)} <= _TYPES.keys() | words | parts_of_it
+    of, words = _fields(ArchivedMachine)
+    assert (of["link_bandwidth_Bps"], of["link_kind"]) == (np.int64, np.int8)
+    texts = {"kinds", "node_names", "group_names"}
+    assert words.model_fields.keys() == {"name", "family", "rails"} | texts
+    for kind in (ArchivedLinks, ArchivedMeasured, ArchivedSchedule):
+        of, words = _fields(kind)
+        assert {*of} | {"links", "measured"} >= {f.name for f in fields(kind)}
+        assert not words.model_fields
 
 
 def test_what_comes_back_is_what_went_in(kept: ArchivedRun) -> None:
@@ -98,11 +101,8 @@ def replace_types(kept: ArchivedRun) -> ArchivedRun:
     def typed(value: Any) -> Any:
         if value is None:
             return None
-        columns = {
-            f.name: getattr(value, f.name).astype(_TYPES[str(f.type)])
-            for f in fields(value)
-            if str(f.type) in _TYPES
-        }
+        of, _ = _fields(type(value))
+        columns = {name: getattr(value, name).astype(kind) for name, kind in of.items()}
         inner = {n: typed(getattr(value, n)) for n in ("links", "measured") if hasattr(value, n)}
         return replace(value, **columns, **inner)
 

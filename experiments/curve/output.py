@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from experiments.curve.point import ALONE, STEADY
+from experiments.kit.panels import panels
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import plain_numbers
-from netcosim.report.figures.panels import boxes, panels
+from netcosim.report.figures.shapes import boxes
 from netcosim.report.figures.style import SIDE_IN, SOFT, colour, marker
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from alloc.registry import make_policy
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data, read_printed
 from experiments.kit.log_study import study_content, study_point
+from experiments.kit.panels import panels
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.size_laws import draw_size
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
-from netcosim.report.figures.panels import panels
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
 from netcosim.runs.frames import groups

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from experiments.isolation.phases import NOT, PAYS, UNKNOWN
-from netcosim.report.figures.panels import Square, squares
+from netcosim.report.figures.shapes import Square, squares
 from netcosim.report.figures.style import INK, colour
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
+from experiments.kit.panels import Heights, MarkStyle, curves, dots, grouped_bars, panels
 from netcosim.report.effect import COMMUNICATION
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
-from netcosim.report.figures.panels import Heights, MarkStyle, curves, dots, grouped_bars, panels
 from netcosim.report.figures.style import INK, SOFT, grid, marker, new_figure
 
 Colours = Mapping[str, str]

@@ -17,6 +17,8 @@ from experiments.kit.dragonfly_workloads.measures import LEVEL_SPREAD
 from experiments.kit.dragonfly_workloads.point import LINK_KINDS
 from experiments.kit.dragonfly_workloads.points import FIG2_WORKLOADS
 from experiments.kit.frames import lookup
+from experiments.kit.panels import Heights, grouped_bars, panels
+from experiments.kit.panels import dots as draw_dots
 from experiments.kit.papers import Analysis, Options
 from experiments.level_spread.times import (
     CALLED,
@@ -31,9 +33,7 @@ from experiments.level_spread.times import (
     reduction_percent,
     shrinking,
 )
-from netcosim.report.figures.panels import Heights, grouped_bars, panels
-from netcosim.report.figures.panels import boxes as draw_boxes
-from netcosim.report.figures.panels import dots as draw_dots
+from netcosim.report.figures.shapes import boxes as draw_boxes
 from netcosim.runs.frames import cells, first_seen, groups
 from queuesim.statistics import Interval
 

@@ -23,10 +23,10 @@ from experiments.kit.dragonfly_workloads.measures import (
     quadrant,
     reductions,
 )
+from experiments.kit.panels import dots as draw_dots
+from experiments.kit.panels import panels
 from experiments.kit.papers import Analysis, Options
 from experiments.level_spread.times import JOKANOVICS, STYLES, statistics_rng
-from netcosim.report.figures.panels import dots as draw_dots
-from netcosim.report.figures.panels import panels
 from netcosim.runs.frames import cells
 from queuesim.statistics import Interval, mean_of_snapshots
 

@@ -15,8 +15,8 @@ from experiments.kit.dragonfly_workloads.measures import (
     SPREADING,
     measure_column,
 )
+from experiments.kit.panels import MarkStyle
 from experiments.kit.papers import Options
-from netcosim.report.figures.panels import MarkStyle
 from netcosim.runs.frames import cells, groups
 from netsim.errors import unknown_name
 from queuesim.statistics import Interval, bootstrap_ratio

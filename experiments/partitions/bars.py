@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netcosim.report.figures.panels import Heights, grouped_bars
+from experiments.kit.panels import Heights, grouped_bars
 
 
 def two_sides(axis: Axes, table: pd.DataFrame, sides: Mapping[str, str], factor: str) -> None:

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data, read_printed
+from experiments.kit.panels import Draw, Heights, curves, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options, PaperFigure, Point
-from netcosim.report.figures.panels import Draw, Heights, curves, grouped_bars, panels
 
 printed = read_printed("partitions")["tables"]
 BLANK = ""

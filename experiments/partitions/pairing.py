@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from alloc.bluegene.pairing import LINK_BPS, furthest_nodes, partition
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_data, read_printed
+from experiments.kit.panels import panels
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.partitions.bars import two_sides
 from experiments.partitions.machines import geometry_of, labels
-from netcosim.report.figures.panels import panels
 from netcosim.runs.store import Rows
 from netsim.errors import unknown_name
 from netsim.flow.maxmin import run_flows

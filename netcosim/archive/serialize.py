@@ -11,11 +11,11 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError, create_model
 
 from netcosim.archive.values import (
     ArchivedJobs,
@@ -32,16 +32,6 @@ MOST_BYTES = 1 << 33
 
 _LARGE_BYTES = 1 << 20
 """Of a column that is compressed at level 1: a third of the time, times as small as at level 6."""
-
-_TYPES: dict[str, type[np.generic]] = {
-    "FloatArray": np.float64,
-    "LongArray": np.int64,
-    "IntArray": np.int32,
-    "NDArray[np.int8]": np.int8,
-    "NDArray[np.int16]": np.int16,
-    "NDArray[np.float32]": np.float32,
-}
-"""The columns' types, by what `netcosim.archive.values` calls them."""
 
 Archived = TypeVar(
     "Archived", ArchivedMachine, ArchivedJobs, ArchivedLinks, ArchivedMeasured, ArchivedSchedule
@@ -97,17 +87,22 @@ def deserialize(archives: Mapping[str, bytes], where: str) -> ArchivedRun:
     return archive
 
 
-def _columns(kind: type[Archived]) -> dict[str, type[np.generic]]:
-    return {f.name: _TYPES[str(f.type)] for f in fields(kind) if str(f.type) in _TYPES}
+def _fields(kind: type[Any]) -> tuple[dict[str, Any], type[BaseModel]]:
+    """Return the types of the columns of a kind, and a model of its texts and single numbers."""
+    columns: dict[str, Any] = {}
+    words: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind).items():
+        if get_origin(hint) is np.ndarray:
+            [columns[name]] = get_args(get_args(hint)[1])
+        elif name not in ("links", "measured"):
+            words[name] = (hint, ...)
+    return columns, create_model(kind.__name__, **words)
 
 
 def _archive(value: Archived) -> bytes:
-    columns: dict[str, Any] = {n: _small(getattr(value, n)) for n in _columns(type(value))}
-    words = {
-        f.name: getattr(value, f.name)
-        for f in fields(value)
-        if f.name not in columns and f.name not in ("links", "measured")
-    }
+    of, model = _fields(type(value))
+    columns: dict[str, Any] = {n: _small(getattr(value, n)) for n in of}
+    words = {n: getattr(value, n) for n in model.model_fields}
     columns["words"] = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -138,7 +133,7 @@ def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
             raise ValueError(f"an archive of more than {MOST_BYTES:,} bytes")
-    columns = _columns(kind)
+    columns, model = _fields(kind)
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         arrays = {
             name: found[name if name in found else _OLD_NAMES.get(name, name)].astype(
@@ -146,111 +141,78 @@ def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
             )
             for name, of in columns.items()
         }
-        words = json.loads(found["words"].tobytes())
-    for f in fields(kind):
-        if f.name in columns or f.name in parts:
-            continue
-        arrays[f.name] = _scalar(f.name, str(f.type), words[f.name])
-    return kind(**arrays, **parts)  # type: ignore[arg-type]
-
-
-def _scalar(name: str, kind: str, value: object) -> Any:
-    if kind == "tuple[str, ...]":
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            return tuple(value)
-    elif kind == "str":
-        if isinstance(value, str):
-            return value
-    elif kind == "int":
-        if isinstance(value, int):
-            return value
-    elif value is None or isinstance(value, (int, float)):
-        return value
-    raise ValueError(f"{name} is {value!r:.40}")
+        text = found["words"].tobytes()
+    try:
+        words: Mapping[str, Any] = dict(model.model_validate_json(text, strict=True))
+    except ValidationError as error:
+        where, told = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        raise ValueError(f"{where[0] if where else 'words'}: {told}") from None
+    return kind(**arrays, **parts, **words)  # type: ignore[arg-type]
 
 
 def check(archive: ArchivedRun) -> None:
     """Raise ValueError unless a run's columns fit together."""
-    _check_machine(archive.machine)
-    jobs, n = archive.jobs, len(archive.jobs)
-    for name in ("submit_s", "run_time_s", "requested_s", "n_nodes", "user", "pattern", "fraction"):
-        _long(name, getattr(jobs, name), n)
-    _within("pattern", jobs.pattern, len(jobs.patterns))
-    for schedule in archive.schedules.values():
-        _check_schedule(archive, schedule)
-
-
-def _check_machine(machine: ArchivedMachine) -> None:
-    n_links = _flat("link_src", machine.link_src)
-    n_ports, n_routers = _flat("port_router", machine.port_router), len(machine.router_x)
+    machine, jobs = archive.machine, archive.jobs
+    n_ports, n_links, n_routers = (
+        len(column) for column in (machine.port_router, machine.link_src, machine.router_x)
+    )
     if machine.rails < 1 or n_ports % machine.rails or n_links < 2 * n_ports:
         raise ValueError(f"{n_ports} ports, {n_links} links and {machine.rails} rails")
-    for name in ("link_dst", "link_kind", "link_bandwidth_Bps"):
-        _long(name, getattr(machine, name), n_links)
-    for name in ("router_x", "router_y", "router_group"):
-        _long(name, getattr(machine, name), n_routers)
-    _within("port_router", machine.port_router, n_routers)
-    _within("link_src", machine.link_src, n_ports + n_routers)
-    _within("link_dst", machine.link_dst, n_ports + n_routers)
-    _within("link_kind", machine.link_kind, len(machine.kinds))
-    _within("router_group", machine.router_group, len(machine.group_names))
+    _columns_fit(machine, "port_router", n_ports, n_routers)
+    _columns_fit(machine, "link_src link_dst", n_links, n_ports + n_routers)
+    _columns_fit(machine, "link_kind", n_links, len(machine.kinds))
+    _columns_fit(machine, "link_bandwidth_Bps", n_links)
+    _columns_fit(machine, "router_x router_y", n_routers)
+    _columns_fit(machine, "router_group", n_routers, len(machine.group_names))
     if len(machine.node_names) not in (0, machine.n_nodes):
         raise ValueError(f"{len(machine.node_names)} names of {machine.n_nodes} nodes")
+    _columns_fit(jobs, "job_id submit_s run_time_s requested_s n_nodes user fraction", len(jobs))
+    _columns_fit(jobs, "pattern", len(jobs), len(jobs.patterns))
+    for schedule in archive.schedules.values():
+        _check_schedule(machine, schedule, len(jobs))
 
 
-def _check_schedule(archive: ArchivedRun, schedule: ArchivedSchedule) -> None:
-    n = len(archive.jobs)
-    for name in ("start_s", "end_s", "eligible_s", "outcome", "allocated_nodes"):
-        _long(name, getattr(schedule, name), n)
-    _check_ranges(archive.machine, schedule, n)
+def _check_schedule(machine: ArchivedMachine, schedule: ArchivedSchedule, n: int) -> None:
+    _columns_fit(schedule, "start_s end_s eligible_s outcome allocated_nodes", n)
+    _ranges_fit(machine, schedule, n)
     links, measured = schedule.links, schedule.measured
     if links is not None:
-        snapshots = _flat("time_s", links.time_s)
-        _long("number", links.number, snapshots)
-        _long("span_s", links.span_s, snapshots)
+        snapshots = len(links.time_s)
+        _columns_fit(links, "time_s number span_s", snapshots)
+        of_links = snapshots, len(machine.link_src)
         for name in ("packets", "bytes", "busy_ps", "stall_ps"):
-            shape = getattr(links, name).shape
-            if shape != (snapshots, len(archive.machine.link_src)):
-                raise ValueError(f"{name} of links: {shape}")
+            if getattr(links, name).shape != of_links:
+                raise ValueError(f"{name} of links: {getattr(links, name).shape}")
     if measured is not None:
-        rows = _flat("job", measured.job)
-        for name in ("snapshot", "time_s", "baseline_s", "alone_s"):
-            _long(name, getattr(measured, name), rows)
-        _within("job", measured.job, n)
-        _check_ranges(archive.machine, measured, rows)
-        _pointers("neighbour_ptr", measured.neighbour_ptr, rows, len(measured.neighbour))
-        _long("part", measured.part, _flat("neighbour", measured.neighbour))
-        _within("neighbour", measured.neighbour, n)
+        rows, neighbours = len(measured.job), len(measured.neighbour)
+        _columns_fit(measured, "snapshot time_s baseline_s alone_s", rows)
+        _columns_fit(measured, "job", rows, n)
+        _ranges_fit(machine, measured, rows)
+        _pointers_fit(measured, "neighbour_ptr", rows, neighbours)
+        _columns_fit(measured, "part", neighbours)
+        _columns_fit(measured, "neighbour", neighbours, n)
 
 
-def _check_ranges(
-    machine: ArchivedMachine, of: ArchivedSchedule | ArchivedMeasured, n: int
-) -> None:
-    _long("range_length", of.range_length, _flat("range_first", of.range_first))
-    _pointers("range_ptr", of.range_ptr, n, len(of.range_first))
+def _columns_fit(of: object, names: str, length: int, end: int | None = None) -> None:
+    """Check the length of columns, and that they have whole numbers below an end."""
+    for name in names.split():
+        values = getattr(of, name)
+        if values.shape != (length,):
+            raise ValueError(f"{name}: {values.shape} where ({length},) was expected")
+        if end is not None and len(values) and (values.min() < 0 or values.max() >= end):
+            raise ValueError(f"{name}: {values.min()} to {values.max()}; must be 0 to {end - 1}")
+
+
+def _ranges_fit(machine: ArchivedMachine, of: ArchivedSchedule | ArchivedMeasured, n: int) -> None:
+    _columns_fit(of, "range_first range_length", len(of.range_first), machine.n_nodes + 1)
+    _pointers_fit(of, "range_ptr", n, len(of.range_first))
     ends = of.range_first.astype(np.int64) + of.range_length
-    if len(ends) and (of.range_first.min() < 0 or of.range_length.min() < 1):
-        raise ValueError("a range of nodes below 0, or of none")
-    _within("the last node of a range", ends - 1, machine.n_nodes)
+    if len(ends) and (of.range_length.min() < 1 or ends.max() > machine.n_nodes):
+        raise ValueError(f"a range of no nodes, or of nodes above {machine.n_nodes - 1}")
 
 
-def _flat(name: str, values: NDArray[Any]) -> int:
-    if values.ndim != 1:
-        raise ValueError(f"{name} has {values.ndim} dimensions")
-    return len(values)
-
-
-def _long(name: str, values: NDArray[Any], length: int) -> None:
-    if values.shape != (length,):
-        raise ValueError(f"{name}: {values.shape} where ({length},) was expected")
-
-
-def _within(name: str, values: NDArray[Any], end: int) -> None:
-    if len(values) and (values.min() < 0 or values.max() >= end):
-        raise ValueError(f"{name}: {values.min()} to {values.max()}; must be 0 to {end - 1}")
-
-
-def _pointers(name: str, values: NDArray[Any], n: int, total: int) -> None:
-    _long(name, values, n + 1)
+def _pointers_fit(of: object, name: str, n: int, total: int) -> None:
+    _columns_fit(of, name, n + 1)
+    values = getattr(of, name)
     if values[0] != 0 or values[-1] != total or (np.diff(values) < 0).any():
         raise ValueError(f"{name} does not lead from 0 up to {total}")

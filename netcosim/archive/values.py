@@ -168,16 +168,10 @@ class ArchivedSchedule:
 
     def nodes_of(self, job: int) -> LongArray:
         """Return the nodes of a job (by index), in the order of its ranks."""
-        own_ranges = slice(self.range_ptr[job], self.range_ptr[job + 1])
-        return np.concatenate(
-            [np.empty(0, dtype=np.int64)]
-            + [
-                np.arange(first, first + length)
-                for first, length in zip(
-                    self.range_first[own_ranges], self.range_length[own_ranges], strict=True
-                )
-            ]
-        )
+        own = slice(self.range_ptr[job], self.range_ptr[job + 1])
+        pairs = zip(self.range_first[own].tolist(), self.range_length[own].tolist(), strict=True)
+        nodes = [np.arange(first, first + length) for first, length in pairs]
+        return np.concatenate([np.empty(0, dtype=np.int64), *nodes])
 
 
 @short_repr()

@@ -91,7 +91,7 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **defaults: object
         if name == "executor":
             from netcosim.executors.registry import EXECUTORS
 
-            ways = "; ".join(f"{entry.name}: {entry.description}" for entry in EXECUTORS.values())
+            ways = "; ".join(f"{way}: {entry.description}" for way, entry in EXECUTORS.items())
             option["help"] = f"who computes ({ways})"
         parser.add_argument(f"--{name}", **option)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
@@ -39,7 +39,6 @@ from patterns.mapping import MAPPINGS
 from patterns.registry import PATTERNS
 from workloads.registry import DISTRIBUTIONS, MIXES
 
-_ADDED = ("node_bytes", "nodes", "file")
 _OWN_FRACTION = "communication_fraction"
 _IF_SEVERAL = ReadIf(
     ("communication.mix",), lambda mix: len(mix) > 1, "there are two or more [[communication.mix]]"
@@ -49,6 +48,7 @@ _IF_SEVERAL = ReadIf(
 class PatternSection(Section):
     """One ``[[communication.mix]]`` entry: a pattern and its share of the jobs."""
 
+    added = ("node_bytes", "nodes", "file", "priority")
     pattern: Annotated[Text, known("pattern", PATTERNS)] = Field(
         description="communication pattern", examples=["halo3d"]
     )
@@ -94,13 +94,10 @@ class PatternSection(Section):
             raise NetcosimError(f"{list(value)}; must be [low, high]")
         return value
 
-    @model_serializer(mode="wrap")
-    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = dump(self)
+    def idle(self) -> Collection[str]:
+        """Return what is at its default, and the size where something else decides it."""
         sized = self.node_bytes is not None or PATTERNS[self.pattern].recorded_ranks is not None
-        idle = {"message_bytes": sized, **{k: content[k] is None for k in _ADDED}}
-        idle["priority"] = self.priority == 0
-        return {key: value for key, value in content.items() if not idle.get(key)}
+        return {*super().idle(), *(("message_bytes",) if sized else ())}
 
     @model_validator(mode="after")
     def _one_size(self) -> PatternSection:
@@ -210,6 +207,7 @@ class _CommunicationKeys(Section):
     Its key ``from``, no name in Python, joins it in `CommunicationSection`.
     """
 
+    added = ("from", "fraction", "io", "together")
     mix: tuple[PatternSection, ...] = Field(
         default=(PatternSection.model_construct(pattern="all-to-all"),), min_length=1
     )
@@ -228,10 +226,7 @@ class _CommunicationKeys(Section):
 
     @model_serializer(mode="wrap")
     def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        idle = [key for key in (_FROM, "fraction", "io") if getattr(self, key) is None]
-        if self.together == BY_SHARE:
-            idle.append("together")
-        content = {key: value for key, value in dump(self).items() if key not in idle}
+        content = super()._content(dump)
         if self.drawn_from is None and self.fraction is None:
             return content
         mix = [{k: v for k, v in e.items() if k != _OWN_FRACTION} for e in content["mix"]]

@@ -15,11 +15,9 @@ from pydantic import (
     AfterValidator,
     Field,
     PrivateAttr,
-    SerializerFunctionWrapHandler,
     WithJsonSchema,
     create_model,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -142,14 +140,12 @@ class _QueueKeys(Section):
         json_schema_extra={"beside": {"decider": "easy"}},
     )
 
-    @model_serializer(mode="wrap")
-    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit rules, deciders and tables of entries that are not used."""
+    def idle(self) -> Collection[str]:
+        """Return rules, deciders and tables of entries that are not used."""
         used = {*_QueueKeys.model_fields, *(getattr(self, key) for key in _CHOSEN)}
         used -= {*DECIDER_KEYS}
         fields = type(self).model_fields.items()
-        idle = {k for k, f in fields if k not in used and getattr(self, k) == f.default}
-        return {key: value for key, value in dump(self).items() if key not in idle}
+        return {k for k, f in fields if k not in used and getattr(self, k) == f.default}
 
     @field_validator("policies", "placement_rules")
     @classmethod

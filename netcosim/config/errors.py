@@ -124,45 +124,37 @@ def _in_words(error: Any, loc: Sequence[int | str], model: type[BaseModel]) -> s
             f"unknown key; since version 0.3 it is {MOVED_KEYS[dotted]} "
             "(netcosim config upgrade FILE)"
         )
-    elsewhere = [f"[{table}]" for table in _tables_with(model, name) if table]
+    sections = dict(sections_in(model))
+    with_key = (where for where, inner in sections.items() if name in _spellings(inner))
+    elsewhere = [f"[{where}]" for where in with_key if where]
+    own = sections.get(".".join(part for part in loc[:-1] if isinstance(part, str)))
+    keys = [] if own is None else [short_name(key) for key in own.model_fields]
     hint = f" it is a key of {' and '.join(elsewhere)};" if 0 < len(elsewhere) < 4 else ""
-    return f"unknown key;{hint}{near(name, _keys_at(model, loc[:-1]))}"
+    return f"unknown key;{hint}{near(name, keys)}"
 
 
-def _tables_with(model: type[BaseModel], name: str, where: str = "") -> Iterator[str]:
-    """Yield the dotted tables that have a key of this name, as a file spells it."""
+def sections_in(model: type[BaseModel], where: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield a section and those inside of it by dotted names, without numbers of a list's."""
+    yield where, model
     for key, field in model.model_fields.items():
-        if name in (key, short_name(key)):
-            yield where
-        inner = model_inside(field.annotation)
-        if inner is not None:
-            yield from _tables_with(inner, name, f"{where}.{key}".lstrip("."))
+        if (inner := model_inside(field.annotation)) is not None:
+            yield from sections_in(inner, f"{where}.{key}".lstrip("."))
 
 
-def _keys_at(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
-    """Return the keys of the section at a location, as a file spells them."""
-    for part in loc:
-        if isinstance(part, int):
-            continue
-        field = model.model_fields.get(part)
-        inner = None if field is None else model_inside(field.annotation)
-        if inner is None:
-            return []
-        model = inner
-    return [short_name(name) for name in model.model_fields]
+def _spellings(model: type[BaseModel]) -> set[str]:
+    return {*model.model_fields, *map(short_name, model.model_fields)}
 
 
 @cache
-def list_keys(model: type[BaseModel], where: str = "") -> frozenset[str]:
+def list_keys(model: type[BaseModel]) -> frozenset[str]:
     """Return the dotted keys of a section whose values are lists by nature, by both names."""
-    keys: set[str] = set()
-    for name, field in model.model_fields.items():
-        inner = model_inside(field.annotation)
-        if _is_list(field.annotation):
-            keys |= {f"{where}{name}", f"{where}{short_name(name)}"}
-        elif inner is not None:
-            keys |= list_keys(inner, f"{where}{name}.")
-    return frozenset(keys)
+    return frozenset(
+        f"{where}.{key}".lstrip(".")
+        for where, section in sections_in(model)
+        for name, field in section.model_fields.items()
+        if _is_list(field.annotation)
+        for key in (name, short_name(name))
+    )
 
 
 def _is_list(annotation: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from netsim.errors import NetcosimError
 from netsim.units import DIMENSIONS, parse_exact
 
 _RANGE_KEYS = {"from", "to", "step", "factor", "count", "scale"}
+_NUMBER = re.compile(r"\.[0-9]+(?=\.)")
 MAX_POINTS = 100_000
 """A point takes a second or more: a day of computing and a gigabyte to hold their configs."""
 _MAX_FACTORS = 10_000
@@ -29,8 +31,8 @@ def expand(
     ``factor`` or ``count`` (and ``scale = "log"``), bounds included. Several of them give the
     cartesian product, the last key running fastest, except that the dotted keys of a zip group run
     together. Tables in a list are numbered from 0: ``communication.mix.0.message_bytes``. The value
-    of a key in ``list_keys`` is a list by nature (the dimensions of a torus): there only a list
-    with lists in it is an axis.
+    of a key in ``list_keys``, which have no such numbers, is a list by nature (the dimensions of a
+    torus): there only a list with lists in it is an axis.
     """
     axes = {
         key: values
@@ -85,7 +87,8 @@ def _axis(key: str, value: object, list_keys: Collection[str]) -> list[object] |
             raise NetcosimError(f"key {key}: a range of numbers too large or too small") from None
     if not isinstance(value, list):
         return None
-    if key in list_keys and not any(isinstance(entry, list) for entry in value):
+    by_nature = _NUMBER.sub("", key) in list_keys
+    if by_nature and not any(isinstance(entry, list) for entry in value):
         return None
     if not value:
         raise NetcosimError(f"key {key}: the list is empty, so the sweep has no points")

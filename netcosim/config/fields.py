@@ -125,9 +125,13 @@ class Section(BaseModel):
     """Keys that came after the first points were stored: they count in a point's content, and so in
     its draws, once they differ from their defaults."""
 
+    def idle(self) -> Collection[str]:
+        """Return the keys that a point's content leaves out."""
+        return {k for k in self.added if getattr(self, k) == type(self).model_fields[k].default}
+
     @model_serializer(mode="wrap")
     def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        idle = {k for k in self.added if getattr(self, k) == type(self).model_fields[k].default}
+        idle = self.idle()
         return {key: value for key, value in dump(self).items() if key not in idle}
 
 

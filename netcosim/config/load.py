@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netcosim.config.communication import PatternSection
 from netcosim.config.config import Config, config_class
 from netcosim.config.content import checked_config, plugins_of, too_deeply_nested
 from netcosim.config.errors import ConfigError, list_keys
@@ -128,36 +127,14 @@ def any_points_of(raw: Mapping[str, Any], folder: Path | None = None) -> tuple[C
 
 
 def _list_keys(raw: Mapping[str, Any]) -> set[str]:
-    """Return the dotted keys whose values are lists by nature."""
+    """Return the dotted keys whose values are lists by nature, without numbers of tables."""
     tables = raw.get("policies")
     keys = set(list_keys(config_class(tables if isinstance(tables, Mapping) else ())))
     keys |= list_parameters()
     keys |= {key.replace("machine.", "machine.parameters.") for key in list_parameters()}
-    keys |= {f"reference.{key}" for key in keys}
-    machine = raw.get("machine")
-    faults = machine.get("faults") if isinstance(machine, Mapping) else None
-    keys |= {
-        f"machine.faults.{i}.link" for i in range(len(faults) if isinstance(faults, list) else 0)
-    }
-    communication = raw.get("communication")
-    mix = communication.get("mix") if isinstance(communication, Mapping) else None
-    entries = mix if isinstance(mix, list) else []
-    # a mix, or whole mixes as an axis
-    for one in [[e for e in entries if isinstance(e, Mapping)], *entries]:
-        if isinstance(one, list):
-            keys |= {key for i, entry in enumerate(one) for key in _list_keys_of_entry(i, entry)}
-    return keys
-
-
-def _list_keys_of_entry(number: int, entry: object) -> set[str]:
-    if not isinstance(entry, Mapping):
-        return set()
-    named = entry.get("pattern")
-    patterns = named if isinstance(named, list) else [named]
-    entries = [PATTERNS[p] for p in patterns if isinstance(p, str) and p in PATTERNS]
-    where = f"communication.mix.{number}"
-    lists = {p.name for pattern in entries for p in pattern.parameters.values() if p.is_list}
-    return {f"{where}.parameters.{n}" for n in lists} | list_keys(PatternSection, f"{where}.")
+    of_patterns = (name for one in PATTERNS for name in PATTERNS.facts(one).of_kind("list"))
+    keys |= {f"communication.mix.parameters.{name}" for name in of_patterns}
+    return keys | {f"reference.{key}" for key in keys}
 
 
 def config_from(raw: Mapping[str, Any], folder: Path | None = None) -> Config:

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Collection
+from typing import Annotated
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
 from netcosim.config.fields import (
     Count,
@@ -82,11 +76,9 @@ class SyntheticSection(Section):
         examples=["kalos"],
     )
 
-    @model_serializer(mode="wrap")
-    def _content(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = dump(self)
-        unused = ("cluster",) if self.cluster is None else _OF_LAAS
-        return {key: value for key, value in content.items() if key not in unused}
+    def idle(self) -> Collection[str]:
+        """Return the keys of the other generator."""
+        return ("cluster",) if self.cluster is None else _OF_LAAS
 
     @model_validator(mode="after")
     def _one_generator(self) -> SyntheticSection:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pkgutil import resolve_name
+from typing import NamedTuple
 
 from netcosim.executors.mpi import world
 from netcosim.executors.workers import Workers, check_jobs
 from netsim.errors import NetcosimError, need_name
 
 
-@dataclass(frozen=True)
-class ExecutorEntry:
+class ExecutorEntry(NamedTuple):
     """One way to compute tasks; its functions are imported when it is named."""
 
-    name: str
     description: str
     opener: str
     """``"module:function"`` of (argument, jobs): yields the workers while a block runs, None to MPI
@@ -26,31 +24,22 @@ class ExecutorEntry:
 
 
 EXECUTORS = {
-    entry.name: entry
-    for entry in (
-        ExecutorEntry(
-            "processes",
-            "--jobs local processes (default)",
-            "netcosim.executors.workers:local_processes",
-        ),
-        ExecutorEntry(
-            "mpi",
-            "the other ranks under mpiexec or srun (default there)",
-            "netcosim.executors.mpi:ranks",
-        ),
-        ExecutorEntry(
-            "dask",
-            "workers of the scheduler dask:tcp://HOST:PORT or dask:FILE.json, or --jobs local ones",
-            "netcosim.executors.dask_client:open_client",
-            "netcosim.executors.dask_client:check_address",
-        ),
-        ExecutorEntry(
-            "slurm",
-            "jobs of some points each, slurm:KEY=VALUE,... with keys of docs/sweeps.md",
-            "netcosim.executors.slurm_jobs:open_jobs",
-            "netcosim.executors.slurm_jobs:slurm_options",
-        ),
-    )
+    "processes": ExecutorEntry(
+        "--jobs local processes (default)", "netcosim.executors.workers:local_processes"
+    ),
+    "mpi": ExecutorEntry(
+        "the other ranks under mpiexec or srun (default there)", "netcosim.executors.mpi:ranks"
+    ),
+    "dask": ExecutorEntry(
+        "workers of the scheduler dask:tcp://HOST:PORT or dask:FILE.json, or --jobs local ones",
+        "netcosim.executors.dask_client:open_client",
+        "netcosim.executors.dask_client:check_address",
+    ),
+    "slurm": ExecutorEntry(
+        "jobs of some points each, slurm:KEY=VALUE,... with keys of docs/sweeps.md",
+        "netcosim.executors.slurm_jobs:open_jobs",
+        "netcosim.executors.slurm_jobs:slurm_options",
+    ),
 }
 
 
@@ -75,7 +64,7 @@ def open_workers(text: str, jobs: int) -> AbstractContextManager[Workers | None]
     check_jobs(jobs)
     ranks = world() is not None
     entry, argument = executor_entry(text or ("mpi" if ranks else "processes"))
-    if ranks and entry.name != "mpi":
+    if ranks and entry is not EXECUTORS["mpi"]:
         raise NetcosimError(
             f"--executor {text}: an MPI launcher started several ranks, which would all do the "
             "same; start one process"

@@ -84,14 +84,15 @@ def jobs_columns(run: ArchivedRun, schedule: ArchivedSchedule) -> Columns:
 
 def ranges(schedule: ArchivedSchedule | ArchivedMeasured, job: int) -> str:
     """Format a job's (or measured row's) nodes as ranges in the order of ranks: "0-3 7"."""
-    own_ranges = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
+    own = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
+    return format_ranges(schedule.range_first[own], schedule.range_length[own])
+
+
+def format_ranges(firsts: np.ndarray, lengths: np.ndarray) -> str:
+    """Format ranges by their first nodes and lengths: "0-3 7"."""
     return " ".join(
         f"{first}-{first + length - 1}" if length > 1 else f"{first}"
-        for first, length in zip(
-            schedule.range_first[own_ranges].tolist(),
-            schedule.range_length[own_ranges].tolist(),
-            strict=True,
-        )
+        for first, length in zip(firsts.tolist(), lengths.tolist(), strict=True)
     )
 
 

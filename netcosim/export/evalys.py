@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from netcosim.archive.extract import ranges
 from netcosim.archive.values import ArchivedRun, ArchivedSchedule
+from netcosim.export.archive_tables import format_ranges
 from netcosim.export.files import archived_run
 from netcosim.report.figures.drawing import safe_names
 from netcosim.runs.store import Store
@@ -69,13 +71,5 @@ def evalys_frame(run: ArchivedRun, schedule: ArchivedSchedule) -> pd.DataFrame:
 
 def procset(schedule: ArchivedSchedule, job: int) -> str:
     """Format the nodes of a job as a procset: ascending, neighbours joined, "0-3 7"."""
-    own_ranges = slice(schedule.range_ptr[job], schedule.range_ptr[job + 1])
-    first, length = schedule.range_first[own_ranges], schedule.range_length[own_ranges]
-    parts: list[list[int]] = []
-    for at in np.argsort(first, kind="stable").tolist():
-        begin, end = int(first[at]), int(first[at] + length[at] - 1)
-        if parts and begin == parts[-1][1] + 1:
-            parts[-1][1] = end
-        else:
-            parts.append([begin, end])
-    return " ".join(f"{begin}-{end}" if end > begin else f"{begin}" for begin, end in parts)
+    _, first, length = ranges([np.sort(schedule.nodes_of(job)).astype(np.int32)])
+    return format_ranges(first, length)

@@ -201,19 +201,14 @@ def _loads(run: ArchivedRun, schedule: ArchivedSchedule) -> Iterator[Series]:
     columns = groups_columns(run, schedule)
     if not columns:
         return
-    # by group and time: busy links and all links, summed over the kinds
-    links_of: dict[str, dict[float, tuple[float, float]]] = {}
-    machine = run.machine
-    between_routers = np.unique(machine.link_kind[machine.first_router_link :])
-    between = {machine.kinds[int(i)] for i in between_routers}
-    for group, kind, time_s, busy_share, n_links in zip(
-        *(columns[c] for c in ("group", "kind", "time_s", "busy_share", "links")), strict=True
-    ):
-        if kind in between:
-            by_time = links_of.setdefault(str(group), {})
-            busy, links = by_time.get(float(time_s), (0.0, 0.0))
-            by_time[float(time_s)] = busy + busy_share * n_links, links + n_links
-    for group, by_time in links_of.items():
-        times_s = sorted(by_time)
-        percent = [100 * by_time[t][0] / by_time[t][1] for t in times_s]
-        yield f"link load, {group}", "%", np.array(times_s), np.array(percent)
+    import pandas as pd
+
+    machine, frame = run.machine, pd.DataFrame(columns)
+    between = np.unique(machine.link_kind[machine.first_router_link :]).tolist()
+    frame = frame.assign(busy=100 * frame["busy_share"] * frame["links"])
+    frame = frame[frame["kind"].isin([machine.kinds[kind] for kind in between])]
+    for group, rows in frame.groupby("group", sort=False):
+        # over the kinds
+        total = rows.groupby("time_s")[["busy", "links"]].sum()
+        percent = total["busy"] / total["links"]
+        yield f"link load, {group}", "%", total.index.to_numpy(), percent.to_numpy()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +36,33 @@ ORDER_DECIDERS: dict[str, type[Decider]] = {"none": Strict, "easy": Easy}
 """Decider by the config's ``queue.backfill``, where it names no decider."""
 
 
-@dataclass(frozen=True, eq=False)
-class EnvFactory:
+@dataclass(frozen=True, kw_only=True)
+class EpisodeOptions:
+    """What episodes are made of."""
+
+    reward: str = "bounded-slowdown"
+    """A name of `queuesim.learning.episode.REWARDS`."""
+    depth: int = 16
+    """Waiting jobs that are seen (`queuesim.learning.episode.View`)."""
+    level: int = 1
+    """Of the machine's domains: 1 for groups or pods, 2 for what is below."""
+    n_jobs: int = 256
+    """Of an episode."""
+    part: tuple[float, float] = (0.0, 1.0)
+    """Episodes are cut from this part of the jobs, in the order of their submission."""
+
+    def __post_init__(self) -> None:
+        need_name("reward", self.reward, REWARDS)
+        for name, value in (("depth", self.depth), ("n_jobs", self.n_jobs)):
+            if not (isinstance(value, int) and value >= 1):
+                raise NetcosimError(f"{name} = {value!r}; it must be a whole number, at least 1")
+        if not 0 <= self.part[0] < self.part[1] <= 1:
+            message = "it must be two shares of the jobs, such as (0, 0.8)"
+            raise NetcosimError(f"part = {self.part}; {message}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EnvFactory(EpisodeOptions):
     """What all episodes of a config share."""
 
     context: RunContext
@@ -46,16 +71,6 @@ class EnvFactory:
     """Placement rules among which an agent chooses; empty: the config's first policy places."""
     decider: Decider | None
     """Selects the next job, where the agent does not."""
-    reward: str
-    """A name of `queuesim.learning.episode.REWARDS`."""
-    depth: int
-    """See `queuesim.learning.episode.View`."""
-    level: int
-    """Of the domains that are seen: see `queuesim.learning.episode.Domains`."""
-    n_jobs: int
-    """Of an episode."""
-    part: tuple[float, float]
-    """Episodes are cut from this part of the jobs, in the order of their submission."""
 
     @cached_property
     def domains(self) -> Domains:
@@ -143,21 +158,6 @@ def config_of(config: str | Path | Mapping[str, Any] | Config, contention: str =
         return as_read(checked_config(replaced(config.resolved(), changes)))
 
 
-class EpisodeOptions(TypedDict, total=False):
-    """What episodes are made of; `env_factory_from` has the defaults."""
-
-    reward: str
-    """A name of `queuesim.learning.episode.REWARDS`."""
-    depth: int
-    """Waiting jobs that are seen."""
-    level: int
-    """Of the machine's domains: 1 for groups or pods, 2 for what is below."""
-    n_jobs: int
-    """Of an episode."""
-    part: tuple[float, float]
-    """Episodes are cut from this part of the jobs."""
-
-
 def env_factory_from(
     config: Config,
     *,
@@ -165,24 +165,14 @@ def env_factory_from(
     decides_rules: bool = False,
     rules: Sequence[str] = (),
     decides_domains: bool = False,
-    reward: str = "bounded-slowdown",
-    depth: int = 16,
-    level: int = 1,
-    n_jobs: int = 256,
-    part: tuple[float, float] = (0.0, 1.0),
+    options: EpisodeOptions = EpisodeOptions(),
 ) -> EnvFactory:
-    """Build environments from a config of `config_of`; for the last arguments see `EpisodeOptions`.
+    """Build environments from a config of `config_of`.
 
     The agent selects the next job, the rule that places it (of ``rules``, by default all the
     config's policies), or the domain of its placement by the config's first policy. What it does
     not select, the config's backfilling and first policy do.
     """
-    need_name("reward", reward, REWARDS)
-    for name, value in (("depth", depth), ("n_jobs", n_jobs)):
-        if not (isinstance(value, int) and value >= 1):
-            raise NetcosimError(f"{name} = {value!r}; it must be a whole number, at least 1")
-    if not 0 <= part[0] < part[1] <= 1:
-        raise NetcosimError(f"part = {part}; it must be two shares of the jobs, such as (0, 0.8)")
     if not decides_jobs and config.queue.backfill not in ORDER_DECIDERS:
         raise unknown_name("backfill of this environment", config.queue.backfill, ORDER_DECIDERS)
     with config.plugged():
@@ -197,8 +187,9 @@ def env_factory_from(
             first = config.queue.policies[0]
             check_by_count('places = "domains"', first, POLICIES[first])
         decider = None if decides_jobs else _decider_of(config.queue)
+        model = _model(context, named)
         return EnvFactory(
-            context, _model(context, named), named, decider, reward, depth, level, n_jobs, part
+            **vars(options), context=context, model=model, decider=decider, rules=named
         )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -65,7 +65,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
         places: str = "rules",
         invalid: str = "wait",
         render_mode: str | None = None,
-        **episodes: Unpack[EpisodeOptions],
+        **episodes: Any,
     ) -> None:
         need_name("invalid", invalid, INVALID)
         if render_mode not in (None, *self.metadata["render_modes"]):
@@ -83,7 +83,7 @@ class SchedulingEnv(gymnasium.Env[Observation, Any]):
             decides_rules=self.decides_rules and not self.in_domains,
             rules=rules,
             decides_domains=self.in_domains,
-            **episodes,
+            options=EpisodeOptions(**episodes),
         )
         self.invalid, self.render_mode = invalid, render_mode
         self.depth, self.rules = self.factory.depth, self.factory.rules

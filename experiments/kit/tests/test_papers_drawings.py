@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from experiments.kit.claims import claims_frame
 from experiments.kit.fattree_workloads.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
+from experiments.kit.panels import curves, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.partitions.multiplication import multiplication_bars
 from experiments.partitions.paper import PAPER
-from netcosim.report.figures.panels import curves, panels
 
 mpl.use("Agg")
 

@@ -9,9 +9,9 @@ from matplotlib.colors import to_hex
 
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.frames import against_baseline, lookup
+from experiments.kit.panels import MarkStyle, dots, panels
 from experiments.kit.papers import Options, Reading, load_paper
 from experiments.kit.readings import side_by_side, which_fits
-from netcosim.report.figures.panels import MarkStyle, dots, panels
 from netcosim.runs.frames import first_seen
 from queuesim.statistics import Interval
 

@@ -15,6 +15,7 @@ from experiments.kit.data import read_data
 from experiments.kit.fattree_workloads.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
 from experiments.kit.fattree_workloads.speedups import SAME_JOB, against_ta
 from experiments.kit.frames import lookup
+from experiments.kit.panels import MarkStyle, dots, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.pollard.interference.speedups import (
     ALL,
@@ -27,7 +28,6 @@ from experiments.pollard.interference.speedups import (
     near,
     printed,
 )
-from netcosim.report.figures.panels import MarkStyle, dots, panels
 from netcosim.report.figures.style import INK, colour, grid, marker
 from netcosim.runs.frames import groups
 

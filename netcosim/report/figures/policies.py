@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from netcosim.report.effect import Effect, Quantity, signed
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import time_unit
-from netcosim.report.figures.panels import Heights, Square, grouped_bars, squares
+from netcosim.report.figures.shapes import Square, squares
 from netcosim.report.figures.style import (
     GRID,
     INK,
@@ -25,7 +25,6 @@ from netcosim.report.figures.style import (
     marker,
     name_ticks,
 )
-from netcosim.runs.frames import first_seen
 from netsim.errors import NetcosimError
 
 SIZES = ((1, "1"), (8, "2-8"), (32, "9-32"), (128, "33-128"), (512, "129-512"), (2048, "513-2048"))
@@ -35,27 +34,21 @@ MORE = "more"
 
 def effect_bars(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str]) -> None:
     """Draw effects of one quantity by part of the jobs: groups of bars, a bar a policy."""
-    import pandas as pd
-
     [(quantity, against)] = {(effect.quantity, effect.against) for effect in effects}
-    frame = pd.DataFrame(
-        [(e.part.replace(" on ", "\n"), e.subject, e.value, e.low, e.high) for e in effects],
-        columns=["part", "policy", "value", "low", "high"],
-    )
-    groups = first_seen(frame, "part")
-    grouped_bars(
-        axis,
-        frame,
-        "part",
-        "policy",
-        Heights("value", ends=("low", "high")),
-        order=groups,
-        colours=colours,
-        name=literal,
-    )
-    wide = bars_width_in(effects)
-    slanted = max(len(str(g)) for g in groups) * len(groups) > wide * 9
-    name_ticks(axis, range(len(groups)), map(literal, groups), slanted=slanted)
+    parts = list(dict.fromkeys(effect.part for effect in effects))
+    policies = list(dict.fromkeys(effect.subject for effect in effects))
+    width = 0.8 / len(policies)
+    for i, policy in enumerate(policies):
+        own = [effect for effect in effects if effect.subject == policy]
+        at = (i - (len(policies) - 1) / 2) * width + np.array([parts.index(e.part) for e in own])
+        heights = [effect.value for effect in own]
+        axis.bar(at, heights, width * 0.92, color=colours[policy], label=literal(policy))
+        axis.vlines(at, [e.low for e in own], [e.high for e in own], color=INK, linewidth=0.9)
+    axis.axhline(0.0, color=INK, linewidth=0.8)
+    axis.set_xlim(-0.6, len(parts) - 0.4)
+    names = [literal(part.replace(" on ", "\n")) for part in parts]
+    slanted = max(map(len, names)) * len(names) > bars_width_in(effects) * 9
+    name_ticks(axis, range(len(parts)), names, slanted=slanted)
     axis.tick_params(axis="x", length=0)
     axis.set(ylabel=quantity.label(literal(against)))
     axis.spines["bottom"].set_color(SOFT)

@@ -23,7 +23,6 @@ from netcosim.report.effect import (
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf, over_time, time_unit
 from netcosim.report.figures.machine import gantt, load_drawings
-from netcosim.report.figures.panels import FIVE, boxes
 from netcosim.report.figures.policies import (
     bars_width_in,
     effect_bars,
@@ -31,6 +30,7 @@ from netcosim.report.figures.policies import (
     pair_drawings,
     waits_by_size,
 )
+from netcosim.report.figures.shapes import FIVE, boxes
 from netcosim.report.figures.style import SIDE_IN, SOFT, literal, policy_colours
 from netcosim.report.verdict import effects_of, part_effects, reference_label
 from netcosim.runs.store import Rows

@@ -16,9 +16,9 @@ from netcosim.report.compared import Compared
 from netcosim.report.effect import Effect, Quantity
 from netcosim.report.figures.drawing import Drawing, Panel, safe_name
 from netcosim.report.figures.lines import time_unit
-from netcosim.report.figures.panels import Square, squares
 from netcosim.report.figures.policies import effects_drawing, pair_drawings
 from netcosim.report.figures.run import wait_shares, waits_drawing, waits_of
+from netcosim.report.figures.shapes import Square, squares
 from netcosim.report.figures.style import (
     GRID,
     INK,

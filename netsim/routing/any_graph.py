@@ -176,13 +176,13 @@ def _visited(
 
 
 def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
-    """Return the link of "min-hop" toward each port, -1 at its own router, (n_routers, n_ports).
+    """Return the static link toward each port, -1 at its own router, (n_routers, n_ports).
 
     A router that packets to a port never pass has the first of its links toward the port.
     """
     topology, distance, passes = paths.topology, paths.distance, paths.passes
     ports = topology.port_router.astype(np.int64)
-    need_memory(f"min-hop routing on {topology.name}", (4 + 1) * len(distance) * len(ports))
+    need_memory(f"next links of {topology.name}", (4 + 1) * len(distance) * len(ports))
     table = np.full((len(distance), len(ports)), -1, dtype=np.int32)
     for router in np.flatnonzero(~passes).tolist():
         table[router, ports != router] = paths.links_of(router)[0]

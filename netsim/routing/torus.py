@@ -145,8 +145,9 @@ def dimension_order(topology: Topology, ring_ties: Ties = "static") -> Routing:
         raise NetcosimError(f"ring_ties = drawn: a {topology.family} has no rings; leave it out")
     # its links are numbered by dimension
     paths = ShortestPaths(topology)
-    table = paths.lists[paths.place + 1]
-    np.fill_diagonal(table, -1)
+    away = ~np.eye(topology.n_routers, dtype=np.bool_)
+    table = np.full_like(paths.place, -1)
+    table[away] = paths.lists[paths.place[away] + 1]
     return table_routing(topology, "dimension-order", table, 1, channel_step=0)
 
 

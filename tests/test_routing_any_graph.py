@@ -18,8 +18,8 @@ from netsim.flow.paths import flow_paths
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
 from netsim.routing import shortest_path
-from netsim.routing.any_graph import ShortestPaths
-from netsim.routing.base import Routing
+from netsim.routing.any_graph import ShortestPaths, links_in_turn
+from netsim.routing.base import Hop, Routing
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import make_routing
 from netsim.routing.shortest_path import router_distances
@@ -75,6 +75,84 @@ def test_min_hop_deals_destinations_out_evenly(tmp_path: Path) -> None:
     # and down to the leaf with 9 cables each has its own
     down = Counter(ways_of(routing, 0, dst)[1] for dst in range(4, 13))
     assert sorted(down.values()) == [1] * 9
+
+
+def links_by_hand(t: Topology) -> np.ndarray:
+    """The links of "min-hop" by the rule as docs/machines.md has it, one destination at a time."""
+    distance = router_distances(t)
+    out = {
+        r: [k for k in range(t.first_router_link, t.n_links) if t.link_src[k] == t.n_ports + r]
+        for r in range(t.n_routers)
+    }
+    behind = {k: int(t.link_dst[k]) - t.n_ports for links in out.values() for k in links}
+    table = np.full((t.n_routers, t.n_ports), -1)
+    turns: Counter[tuple[int, ...]] = Counter()
+    passing = {(int(r), dst) for r in t.port_router for dst in range(t.n_ports)}
+    for far in range(int(distance.max()), 0, -1):
+        for router, links in out.items():
+            for dst, end in enumerate(t.port_router):
+                if distance[router, end] == far:
+                    good = tuple(k for k in links if distance[behind[k], end] == far - 1)
+                    table[router, dst] = good[0]
+                    if (router, dst) in passing:
+                        link = table[router, dst] = good[turns[good] % len(good)]
+                        turns[good] += 1
+                        passing.add((behind[link], dst))
+    return table
+
+
+UNEVEN_NODES: nx.Graph = nx.gnm_random_graph(12, 30, seed=4)
+nx.set_node_attributes(UNEVEN_NODES, {r: r % 3 for r in range(12)}, "nodes")
+
+
+@pytest.mark.parametrize(
+    "t",
+    [
+        *(t for t in small_machines() if t.scale_up is None),
+        dragonfly(2, 4, 9),
+        graph(UNEVEN_NODES),
+    ],
+    ids=lambda t: t.name,
+)
+def test_compiled_turns_are_those_by_hand(t: Topology) -> None:
+    wanted = links_by_hand(t)
+    assert np.array_equal(links_in_turn(ShortestPaths(t)), wanted)
+    routing = make_routing(t, "shortest-path")
+    assert routing.n_vcs == ShortestPaths(t).longest
+    for router, dst in np.argwhere(wanted >= 0).tolist():
+        assert routing.choices(router, dst, 0) == [Hop(wanted[router, dst], 0, 1)]
+
+
+def test_shortest_paths_of_a_small_tree() -> None:
+    """3 leaves of 3 nodes and 2 links up. Leaf 1 deals out nodes 0, 1, 2, 6, 7, 8 in turn."""
+    t = xgft(3, 3, 1, 2, 0, levels=2)
+    routing = make_routing(t, "shortest-path")
+    used = {dst: ways_of(routing, 3, dst)[0] for dst in (0, 1, 2, 6, 7, 8)}
+    up = sorted(set(used.values()))
+    assert [up.index(link) for link in used.values()] == [0, 1, 0, 1, 0, 1]
+    assert routing.n_vcs == 2
+    # leaf 0 deals out 3 to 8: 6, 7 and 8 have other turns there than at leaf 1
+    spines = [int(t.link_dst[ways_of(routing, 0, dst)[0]]) for dst in range(3, 9)]
+    assert spines == [spines[0], spines[1]] * 3
+
+
+@pytest.mark.parametrize("radix", [4, 6, 10])
+def test_shortest_paths_of_a_full_fat_tree_use_all_links_alike(radix: int) -> None:
+    """Each link up carries destinations within one of the others of its router; all to all, each
+    link of a kind carries the same number of pairs. (By the leaf alone 5 of 25 up links of a pod
+    would be used, and 5 times the mean load go down.)"""
+    t = make_topology("fattree", {"radix": radix})
+    routing = make_routing(t, "shortest-path")
+    pairs = [(src, dst) for src in range(t.n_nodes) for dst in range(t.n_nodes)]
+    ways = {(int(t.port_router[src]), dst): ways_of(routing, src, dst) for src, dst in pairs}
+    first = Counter((leaf, links[0]) for (leaf, _), links in ways.items() if links)
+    for leaf in range(t.n_nodes // (radix // 2)):
+        counts = [count for (router, _), count in first.items() if router == leaf]
+        assert len(counts) == radix // 2
+        assert max(counts) - min(counts) <= 1
+    load = Counter(k for s, d in pairs for k in ways[int(t.port_router[s]), d])
+    for kind in ("up1", "up2", "down1", "down2"):
+        assert len({load[int(k)] for k in np.flatnonzero(t.kind_mask(kind))}) == 1
 
 
 @pytest.mark.parametrize("t", small_machines(), ids=lambda t: t.name)

@@ -24,7 +24,6 @@ MOST = 1.1
 paths load them alike; elsewhere as many times what these do with all ties split evenly."""
 UNEVEN = {
     "fattree(m1=2, m2=3, m3=2, w2=3, w3=2)": "a leaf's 2 nodes are at 2 of its 3 up ports",
-    "slimfly(3)": "the 3 nodes of a router take one path, of few paths",
     "blocks.conf": "3 ends for 2 links",
 }
 """Machines where whole flows, dealt out by destination, cannot come that near."""

@@ -117,7 +117,7 @@ def test_short_tables_are_refused() -> None:
             {"params": (0, 2, 2, 4, 5, 1, 1, 0)},
             "params name 20 routers; it has 16",
         ),
-        ("shortest-path", {"params": (0, 17, 1)}, "params name 17 entries a router; it has 16"),
+        ("min-hop", {"params": (0, 17, 1)}, "params name 17 entries a router; it has 16"),
         ("adaptive-shortest-path", {"table_a": np.full(256, 10**6)}, "lists begin at 0 to 1000000"),
         ("adaptive-shortest-path", {"table_c": np.full(999, 998)}, "does not end within table_c"),
     ],

@@ -14,7 +14,6 @@ from netsim.routing.base import Hop, Routing, View
 from netsim.routing.registry import ROUTINGS, default_routing, make_routing, routings_for
 from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.fattree import fat_tree
-from netsim.topologies.hyperx import hyperx
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
@@ -101,28 +100,6 @@ def walk(routing: Routing, src: int, dst: int) -> list[int]:
             return links
         links.append(hop.link)
         router, state = int(t.link_dst[hop.link]) - t.n_ports, hop.state
-
-
-@pytest.mark.parametrize("t", [torus([4, 4]), hyperx([3, 4]), fat_tree(4)], ids=lambda t: t.name)
-def test_shortest_paths_split_ties_by_the_number_of_the_last_router(t: Topology) -> None:
-    """Of k links that lie on shortest paths, in link order, the (destination mod k)-th is taken."""
-    routing, distance = make_routing(t, "shortest-path"), oracle(t)
-    ends = {int(r): node for node, r in enumerate(t.port_router)}
-    counts = set()
-    for router in range(t.n_routers):
-        for last, node in ends.items():
-            if router == last:
-                continue
-            good = [
-                link
-                for link in range(t.first_router_link, t.n_links)
-                if t.link_src[link] - t.n_ports == router
-                and distance[int(t.link_dst[link]) - t.n_ports][last] == distance[router][last] - 1
-            ]
-            (hop,) = routing.choices(router, node, 0)
-            assert hop.link == good[last % len(good)]
-            counts.add(len(good))
-    assert max(counts) > 1
 
 
 @pytest.mark.parametrize("t", [fat_tree(4), fat_tree(6), fat_tree(6, levels=2)], ids=str)

@@ -3,6 +3,7 @@
 - "min-hop": static, by destination. At each router the destinations with the same next hops, and
   come by there at all, are dealt out to these in turn, as the subnet managers of InfiniBand do. On
   a full fat-tree that is D-mod-k (Zahavi, 2010): every shift permutation uses each link once.
+- "shortest-path": the paths of "min-hop", with a channel for each link of the longest path.
 - "adaptive-shortest-path": of the links on shortest paths a random one if it has no load, else the
   least loaded of all, one of equals at random (as "adaptive" on fat-trees).
 - "ecmp": a link by a hash of source, destination and queue pair. All packets of a flow take one
@@ -13,11 +14,11 @@ One channel is enough where no ring of links can wait for each other, as on tree
 leaves and spines (up, then down); `channels` finds out. Elsewhere the channel rises by one a hop
 and there are as many as the longest path has links; the state is that hop count.
 
-Kernel tables: params = 0, entries a router in table_a, channels up a hop (0 or 1). "min-hop":
-table_a has the link toward each port. The others: table_a has for each router where in table_c its
-list begins: number of links, then the links. They have three more params: the queue pairs of "ecmp"
-(0 for others), and 1 if each hop has a hash seed of its own, else 0; the last one and table_b are
-those of `netsim.routing.pinned`.
+Kernel tables: params = 0, entries a router in table_a, channels up a hop (0 or 1). "min-hop" and
+"shortest-path": table_a has the link toward each port. The others: table_a has for each router
+where in table_c its list begins: number of links, then the links. They have three more params: the
+queue pairs of "ecmp" (0 for others), and 1 if each hop has a hash seed of its own, else 0; the last
+one and table_b are those of `netsim.routing.pinned`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from netsim.limits import need_memory
 from netsim.parameters import OneOf
 from netsim.routing.base import SWITCHED, Hop, Routing, RoutingEntry, View
 from netsim.routing.choosing import least_loaded, one_of
+from netsim.routing.kernels_in_turn import deal_links
 from netsim.routing.kernels_tables import BY_DESTINATION, EQUAL_COST, LEAST_LOADED
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.shortest_path import router_distances, table_routing
@@ -61,19 +63,17 @@ class ShortestPaths:
 
     @cached_property
     def _places_and_lists(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        n, lists, known = len(self.distance), [0], dict[bytes, int]()
+        n, lists, end = len(self.distance), [np.zeros(1, dtype=np.int32)], 1
         place = np.zeros((n, n), dtype=np.int32)
         for router in range(n):
-            out = self.links_of(router)
             sets, which = self.alike(router)
-            for i, good in enumerate(sets):
-                some = out[good].tolist()
-                key = np.array(some, dtype=np.int32).tobytes()
-                if key not in known:
-                    known[key] = len(lists)
-                    lists += [len(some), *some]
-                place[router, self.targets[which == i]] = known[key]
-        return place, np.array(lists, dtype=np.int32)
+            links = np.broadcast_to(self.links_of(router), sets.shape)[sets]
+            count = sets.sum(axis=1)
+            ends = np.cumsum(count)
+            lists.append(np.insert(links, ends - count, count))
+            place[router, self.targets] = (end + ends - count + np.arange(len(count)))[which]
+            end += len(lists[-1])
+        return place, np.concatenate(lists)
 
     @property
     def place(self) -> NDArray[np.int32]:
@@ -176,46 +176,38 @@ def _visited(
 
 
 def links_in_turn(paths: ShortestPaths) -> NDArray[np.int32]:
-    """Return the link of "min-hop" toward each port, -1 at its own router, (n_routers, n_ports).
+    """Return the static link toward each port, -1 at its own router, (n_routers, n_ports).
 
     A router that packets to a port never pass has the first of its links toward the port.
     """
-    topology = paths.topology
-    n, ports = topology.n_routers, topology.port_router.astype(np.int64)
-    passes = paths.passes
-    need_memory(f"min-hop routing on {topology.name}", (4 + 1) * n * len(ports))
-    by_router = np.argsort(ports, kind="stable")
-    first = np.searchsorted(ports[by_router], [*paths.targets, n])
-    distance = paths.distance[:, paths.targets]
-    table = np.full((n, len(ports)), -1, dtype=np.int32)
+    topology, distance, passes = paths.topology, paths.distance, paths.passes
+    ports = topology.port_router.astype(np.int64)
+    need_memory(f"next links of {topology.name}", (4 + 1) * len(distance) * len(ports))
+    table = np.full((len(distance), len(ports)), -1, dtype=np.int32)
     for router in np.flatnonzero(~passes).tolist():
         table[router, ports != router] = paths.links_of(router)[0]
-    used = np.zeros((n, len(ports)), dtype=np.bool_)
+    used = np.zeros(table.shape, dtype=np.bool_)
     used[paths.targets[passes[paths.targets]]] = True
-    alike = {router: paths.alike(router) for router in np.flatnonzero(passes).tolist()}
-    dealt = {router: np.zeros(len(sets), dtype=np.int64) for router, (sets, _) in alike.items()}
+    # GPUs of one leaf may not be numbered side by side
+    by_router = topology.scale_up is not None
+    columns = np.argsort(ports, kind="stable") if by_router else np.arange(len(ports))
+    behind = topology.link_dst.astype(np.int64) - topology.n_ports
+    lists = paths.lists
+    dealt = np.zeros(len(lists), dtype=np.int64)
     # the furthest first, so that it is known who comes by
     for far in range(int(distance.max(initial=0)), 0, -1):
-        for router in np.flatnonzero((distance == far).any(axis=1) & passes).tolist():
-            sets, which = alike[router]
-            out, behind = paths.links_of(router), paths.neighbours(router)
-            here = np.flatnonzero(distance[router] == far)
-            for i in np.flatnonzero(np.bincount(which[here])).tolist():
-                chosen = here[which[here] == i]
-                counts = first[chosen + 1] - first[chosen]
-                skipped = first[chosen] - np.cumsum(counts) + counts
-                mine = by_router[np.repeat(skipped, counts) + np.arange(counts.sum())]
-                if topology.scale_up is None:
-                    # else GPUs of one leaf may not be numbered side by side
-                    mine.sort()
-                some = np.flatnonzero(sets[i])
-                come = mine[used[router, mine]]
-                table[router, mine] = out[some[0]]
-                pick = some[(dealt[router][i] + np.arange(len(come))) % len(some)]
-                dealt[router][i] += len(come)
-                table[router, come] = out[pick]
-                used[behind[pick], come] = True
+        deal_links(
+            *(distance, far, paths.place, lists, dealt),
+            *(columns, ports[columns], behind, passes, used, table),
+        )
     return table
+
+
+def shortest_path_routing(topology: Topology) -> Routing:
+    """Build "shortest-path" on any topology."""
+    paths = ShortestPaths(topology)
+    how = paths.longest, BY_DESTINATION
+    return table_routing(topology, "shortest-path", links_in_turn(paths), *how)
 
 
 def min_hop_routing(topology: Topology) -> Routing:
@@ -300,6 +292,10 @@ def equal_cost_routing(
 
 
 ROUTINGS = (
+    RoutingEntry(
+        *("shortest-path", "as min-hop, with one channel a hop", (), shortest_path_routing),
+        avoids_down=True,
+    ),
     RoutingEntry(
         *("min-hop", "static shortest paths, dealt out by destination", (), min_hop_routing),
         avoids_down=True,

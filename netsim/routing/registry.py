@@ -28,7 +28,6 @@ ROUTINGS: Registry[RoutingEntry] = Registry(
         "netsim.routing.dragonfly:ROUTINGS",
         "netsim.routing.torus:ROUTINGS",
         *(f"{place}.routings" for place in FAMILIES.places),
-        "netsim.routing.shortest_path:ROUTINGS",
         "netsim.routing.any_graph:ROUTINGS",
         "netsim.routing.pinned:ROUTINGS",
     ),

@@ -1,11 +1,10 @@
-"""Shortest-path routing on any topology: a table of next links by breadth-first search.
+"""Distances between routers, and static routings by a table of next links.
 
-Among the links on shortest paths the one taken depends only on the destination's router (its
-number modulo the count, in link order), which splits the ties. Virtual channel = links
-taken so far, as is the state, so ``n_vcs`` is the diameter and no cycle is possible.
+The state is the channel; with one channel a hop no cycle is possible.
 
-Kernel tables: params = 0, routers, channels up a hop (1, or 0 for one channel). table_a: (routers,
-routers) next link from row toward column, -1 on the diagonal.
+Kernel tables: params = 0, entries a router in table_a, channels up a hop (1, or 0 for one channel).
+table_a: next link from the row's router toward the column's router, or port (BY_DESTINATION); -1 at
+the router itself.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
-from netsim.routing.base import Hop, Routing, RoutingEntry, View
+from netsim.routing.base import Hop, Routing, View
 from netsim.routing.kernels_tables import BY_DESTINATION, SHORTEST_PATH
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topology import Topology
@@ -63,36 +62,6 @@ def router_distances(topology: Topology) -> np.ndarray:
     return distances
 
 
-def next_links(topology: Topology, distances: np.ndarray, *, first: bool = False) -> np.ndarray:
-    """Return the next link toward each router, -1 on the diagonal, (n_routers, n_routers) int32.
-
-    ``first``: of several links always the first, in place of splitting the ties.
-    """
-    n = topology.n_routers
-    ptr, links = topology.router_out_links()
-    table = np.full((n, n), -1, dtype=np.int32)
-    for router in range(n):
-        out = links[ptr[router] : ptr[router + 1]]
-        if len(out) == 0:
-            continue
-        beyond = topology.link_dst[out] - topology.n_ports
-        good = distances[beyond] == distances[router] - 1
-        count = good.sum(axis=0)
-        # The (destination mod count)-th of the good links, counted in link order.
-        wanted = 0 if first else np.arange(n) % np.maximum(count, 1)
-        rank = np.cumsum(good, axis=0) - 1
-        chosen = np.argmax(good & (rank == wanted), axis=0)
-        table[router] = np.where(count > 0, out[chosen], -1)
-    return table
-
-
-def shortest_path_routing(topology: Topology) -> Routing:
-    """Build "shortest-path" on any topology."""
-    distances = router_distances(topology)
-    longest = max(1, int(distances.max()))
-    return table_routing(topology, "shortest-path", next_links(topology, distances), longest)
-
-
 def table_routing(
     topology: Topology,
     name: str,
@@ -132,11 +101,3 @@ def table_routing(
         choices=choices,
         choose=choose,
     )
-
-
-ROUTINGS = (
-    RoutingEntry(
-        *("shortest-path", "next-hop table, one channel a hop", (), shortest_path_routing),
-        avoids_down=True,
-    ),
-)

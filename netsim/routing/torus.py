@@ -32,10 +32,11 @@ import numpy as np
 from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
 from netsim.routing import kernels_torus as kernels
+from netsim.routing.any_graph import ShortestPaths
 from netsim.routing.base import Hop, Routing, RoutingEntry, View
 from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection, make_tables
-from netsim.routing.shortest_path import next_links, router_distances, table_routing
+from netsim.routing.shortest_path import table_routing
 from netsim.topologies.hyperx import HyperXShape
 from netsim.topologies.torus import TorusShape
 from netsim.topology import Topology
@@ -143,7 +144,10 @@ def dimension_order(topology: Topology, ring_ties: Ties = "static") -> Routing:
     if drawn:
         raise NetcosimError(f"ring_ties = drawn: a {topology.family} has no rings; leave it out")
     # its links are numbered by dimension
-    table = next_links(topology, router_distances(topology), first=True)
+    paths = ShortestPaths(topology)
+    away = ~np.eye(topology.n_routers, dtype=np.bool_)
+    table = np.full_like(paths.place, -1)
+    table[away] = paths.lists[paths.place[away] + 1]
     return table_routing(topology, "dimension-order", table, 1, channel_step=0)
 
 

@@ -25,12 +25,17 @@ from netsim.topologies.fattree import fat_tree
 
 
 def localities(
-    monkeypatch: pytest.MonkeyPatch, budget_s: float, own_comm_s: list[float], groups: bool = False
+    monkeypatch: pytest.MonkeyPatch,
+    budget_s: float,
+    own_comm_s: list[float],
+    groups: bool = False,
+    n_equal: int = 0,
 ) -> tuple[list[float], list[float], PacketRecord]:
     """Start jobs of two nodes that compute for 2 s and communicate for 2 s on the reference's.
 
     Each loop takes 10 million packet hops, so one second and 4 ms. That on the reference's nodes is
-    simulated twice, since the first try has too short computing.
+    simulated twice, since the first try has too short computing. The first ``n_equal`` jobs are on
+    these nodes, the others on the same in reverse.
     """
     network = network_of(make_routing(dragonfly(2, 4, 2), "ugal-l"), 0.5, "broadcast")
     n_jobs = len(own_comm_s)
@@ -52,7 +57,8 @@ def localities(
     )
     found = []
     for job, at in enumerate(places):
-        isolated = baseline.of(job, Placement(job, np.array(at[::-1], np.int32)), False)
+        nodes = np.array(at if job < n_equal else at[::-1], np.int32)
+        isolated = baseline.of(job, Placement(job, nodes), False)
         assert isolated is not None
         found.append(isolated)
     return [x.locality for x in found], [x.situation.fraction for x in found], record
@@ -82,6 +88,13 @@ def test_a_budget_of_almost_nothing_and_one_without_end(monkeypatch: pytest.Monk
     found, _, record = localities(monkeypatch, float("inf"), OWN_COMM_S)
     assert found == pytest.approx([(2 + comm_s) / 4 for comm_s in OWN_COMM_S])
     assert (record.n_localities, record.n_like) == (8, 0)
+
+
+def test_who_is_on_equal_nodes_is_no_sample_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first takes 2 s, the next four 3 s each: 14 s of 13. The last has their mean."""
+    found, _, record = localities(monkeypatch, 52.0, [2.0, 5.0, 4.0, 4.0, 3.0, 9.0], True, 1)
+    assert found == pytest.approx([1.0, 1.75, 1.5, 1.5, 1.25, 1.5])
+    assert record.loops_s == pytest.approx(14.04, abs=0.01)
 
 
 def test_who_is_on_equal_nodes_needs_no_packets() -> None:
@@ -123,18 +136,18 @@ def test_what_a_run_before_has_simulated_costs_as_much() -> None:
 
 
 def test_like_jobs_by_hand() -> None:
-    """Three jobs of 5 to 8 nodes stretch by 0.4 / 0.8; with one of 9 to 16 they are four: 0.5 / 1.
+    """Three jobs of 5 to 8 nodes stretch by 0.4 / 0.8; with one of 9 to 16 they are four: 0.6 / 1.
     Of another communication one job is all there is."""
     like = LikeJobs()
-    for n_nodes, fraction, locality in ((5, 0.1, 1.1), (8, 0.4, 1.1), (6, 0.3, 1.2), (9, 0.2, 1.1)):
+    for n_nodes, fraction, locality in ((5, 0.1, 1.1), (8, 0.4, 1.1), (6, 0.3, 1.2), (9, 0.2, 1.2)):
         like.add(0, n_nodes, fraction, locality)
     like.add(1, 2, 0.5, 0.75)
     assert [like.count(0, n) for n in (4, 5, 8, 9, 16, 17)] == [0, 3, 3, 1, 1, 0]
-    assert like.locality(0, 7, 0.2) == pytest.approx(1 + 0.2 * 0.5 / 1.0)
+    assert like.locality(0, 7, 0.2) == pytest.approx(1 + 0.2 * 0.6 / 1.0)
     assert like.locality(1, 100, 1.0) == pytest.approx(0.5)
     like.add(0, 7, 0.2, 0.9)
     assert like.locality(0, 7, 0.2) == pytest.approx(1 + 0.2 * 0.3 / 1.0)
-    assert like.locality(0, 16, 0.2) == pytest.approx(1 + 0.2 * 0.4 / 1.2)
+    assert like.locality(0, 16, 0.2) == pytest.approx(1 + 0.2 * 0.5 / 1.2)
     assert like.knows(1)
     assert not like.knows(2)
 
@@ -165,8 +178,8 @@ def test_draws_that_change_nothing_make_no_places() -> None:
 
 
 def test_the_sentence() -> None:
-    row = {"simulated": 1234, "equal_jobs": 0, "like_jobs": 56, "cpu_s": 60.0, "budget_s": 600.0}
+    row = {"simulated": 1234, "equal_jobs": 0, "like_jobs": 56, "cpu_s": 30.0, "budget_s": 600.0}
     assert describe_localities(row, "coupled-flow") == (
-        "locality of jobs: of 1,234 simulated, of 56 estimated from like jobs (CPU time 60 s of 10 "
+        "locality of jobs: of 1,234 simulated, of 56 estimated from like jobs (CPU time 30 s of 10 "
         "min, queue.coupled-flow.budget)"
     )

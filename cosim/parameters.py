@@ -62,8 +62,22 @@ PLACED = {
 """Where the jobs of a snapshot sit."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CpuBudget:
+    """What the packet simulations of a queue may cost."""
+
+    budget_s: Annotated[
+        float, "CPU time of the packet simulations of a queue", Gt(0), Example("60 min")
+    ] = 600.0
+    """CPU time of the packet simulations of a queue, as `cosim.run_times.packet_judge.cost_s`
+    estimates it from the simulated packets, so that no result depends on the machine. It is spent
+    as jobs start. The locality of jobs that it does not cover is that of like jobs
+    (`cosim.run_times.like_jobs`); groups that it does not cover wait, and keep their last result of
+    packets."""
+
+
 @dataclass(frozen=True)
-class CoupledParameters:
+class CoupledParameters(CpuBudget):
     """``[queue.coupled-flow]``, and keys of ``[queue.coupled-packets]``."""
 
     baseline: Annotated[
@@ -77,7 +91,7 @@ class CoupledParameters:
 
 
 @dataclass(frozen=True)
-class PacketBudget:
+class PacketBudget(CpuBudget):
     """Budget of the packet level."""
 
     periods: Annotated[int, "periods of the job with the longest one, at most", Ge(2)] = PERIODS
@@ -91,12 +105,6 @@ class PacketBudget:
     (`cosim.network.isolated_loops.n_starts`). Others are simulated once."""
     message_scale: Annotated[float, "messages are shortened by this", Gt(0), Le(1)] = 1.0
     """Messages are shortened by this factor (0 < scale <= 1), to whole bytes >= 1."""
-    budget_s: Annotated[
-        float, "CPU time of the packet simulations of a queue", Gt(0), Example("60 min")
-    ] = 600.0
-    """CPU time of the packet simulations of a queue, as `cosim.run_times.packet_judge.cost_s`
-    estimates it from the simulated packets, so that no result depends on the machine. It is spent
-    as jobs start. Groups that it does not cover wait, and keep their last result of packets."""
 
     def __post_init__(self) -> None:
         check_values("packet budget", self)

@@ -16,7 +16,7 @@ from alloc.registry import make_policy
 from cosim.network import isolated_loops
 from cosim.network.communication import ALWAYS, Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
-from cosim.network.isolated_loops import ROUGH, IsolatedLoops
+from cosim.network.isolated_loops import ROUGH, IsolatedLoops, LoopPeriod
 from cosim.network.job_network import JobNetwork
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
@@ -180,7 +180,7 @@ def test_without_a_pilot_it_is_the_mean_of_random_placements() -> None:
     assert found is not None
     rng, comm_s = np.random.default_rng([0, 6]), []
     draw = int(workload.job_id[0]) % 8
-    once_s = network.loads.isolated.once_s(
+    once_s, _ = network.loads.isolated.once(
         Situation(0, np.arange(6, dtype=np.int32).tobytes(), draw=0)
     )
     for _ in range(4):
@@ -203,9 +203,9 @@ def test_own_loops_last_as_long_as_the_references(monkeypatch: pytest.MonkeyPatc
     network = network_of(make_routing(torus((4, 4))), 0.3, "halo2d")
     loops, about_s = network.loads.isolated, []
 
-    def noted(shared: SharedNetwork, job: object, s: float, *how: object) -> tuple[float, float]:
+    def noted(shared: SharedNetwork, job: object, s: float, *how: object) -> LoopPeriod:
         about_s.append(s)
-        return s, 0.0
+        return LoopPeriod(s)
 
     monkeypatch.setattr(isolated_loops, "loop_isolated", noted)
     monkeypatch.setattr(Ensemble, "packets", None)
@@ -224,9 +224,9 @@ def test_locality_is_that_of_the_long_run(monkeypatch: pytest.MonkeyPatch) -> No
     in the long run 1.5 s and 3 s: (2 + 3) / (2 + 1.5), for 4 of 6 s at first."""
     network = network_of(slow_cable(), 0.5, "broadcast")
 
-    def loop(shared: SharedNetwork, job: PlacedJob, *how: object) -> tuple[float, float]:
+    def loop(shared: SharedNetwork, job: PlacedJob, *how: object) -> LoopPeriod:
         comm_s = 2.0 if 1 in job.nodes else 4.0
-        return job.compute_s + comm_s, -comm_s / 4
+        return LoopPeriod(job.compute_s + comm_s, -comm_s / 4)
 
     monkeypatch.setattr(isolated_loops, "loop_isolated", loop)
     workload = make_workload([0], [10], [2])
@@ -249,7 +249,7 @@ def test_a_job_on_the_references_nodes_is_looked_up(monkeypatch: pytest.MonkeyPa
     on_reference = loops.of(place, 1.0, ROUGH)
     assert on_reference is not None
     given = place._replace(fraction=1.0, compute_s=on_reference.job.compute_s)
-    monkeypatch.setattr(IsolatedLoops, "_times_s", None)
+    monkeypatch.setattr(IsolatedLoops, "_period", None)
     own = loops.of(given, 1.0)
     assert own is not None
     assert own.period_s == on_reference.period_s
@@ -292,13 +292,13 @@ def test_jobs_that_the_network_cannot_tell_apart_take_as_long(
     topologies = {"fat-tree": fat_tree(8), "dragonfly": dragonfly(2, 4, 2), "torus": torus((4, 4))}
     network = network_of(make_routing(topologies[name]), pattern="all-to-all")
     simulated: list[int] = []
-    period_s = IsolatedLoops._times_s
+    period = IsolatedLoops._period
 
-    def noted(self: IsolatedLoops, looping, once_s: float) -> float:
+    def noted(self: IsolatedLoops, looping, once_s: float) -> LoopPeriod:
         simulated.append(1)
-        return period_s(self, looping, once_s)
+        return period(self, looping, once_s)
 
-    monkeypatch.setattr(IsolatedLoops, "_times_s", noted)
+    monkeypatch.setattr(IsolatedLoops, "_period", noted)
     loops = IsolatedLoops(network.shared, network.communications)
     n_nodes, rng = topologies[name].n_nodes, np.random.default_rng(3)
     for k in range(60):

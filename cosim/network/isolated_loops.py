@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,10 @@ class IsolatedLoop:
     drift_s: float = 0.0
     """What a period takes more in the long run: mostly less, as ranks drift apart until their
     messages no longer meet."""
+    simulated: Hashable = None
+    """Equal for loops of equal simulations."""
+    packet_hops: int = 0
+    """Of the simulations that gave it."""
 
     @property
     def comm_s(self) -> float:
@@ -121,10 +126,19 @@ def wanted_s(loops: Sequence[IsolatedLoop], periods: int = PERIODS, longest: flo
     return min(each_s[-1], max(longest * each_s[-1], others_s))
 
 
+class LoopPeriod(NamedTuple):
+    """What the simulations of an isolated loop give."""
+
+    period_s: float
+    drift_s: float = 0.0
+    """As `IsolatedLoop.drift_s`."""
+    packet_hops: int = 0
+
+
 def loop_isolated(
     network: SharedNetwork, job: PlacedJob, about_s: float, stream: int
-) -> tuple[float, float]:
-    """Return a job's isolated period, which is about so long, and `IsolatedLoop.drift_s`.
+) -> LoopPeriod:
+    """Simulate a job's isolated loop, whose period is about so long.
 
     Where routes are fixed the simulation ends at a look that finds `PRECISION`; elsewhere few
     periods scatter less than more of them do. Jobs of up to `FEW_PACKETS` have no look. One
@@ -134,27 +148,34 @@ def loop_isolated(
 
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
     packets = packets_of(network.program(job, 1), network.packet.packet_bytes)
-    look: LoopTimes | None = None
+    fixed, look, hops = is_single_path(isolated.routing), None, 0
     if packets > MANY_PACKETS:
         # One more than are counted: ranks that are done would leave the network to the others.
         run = isolated.loops(until_s, stream=stream, most=LOOKED_AT + 1)
+        hops = run.packets.packet_hops
         if run.iterations[0] >= LOOKED_AT:
             ends_ps = (run.ends_ps[0][:LOOKED_AT],)
             look = replace(run, ends_ps=ends_ps, iterations=np.array([LOOKED_AT]))
-    elif packets > FEW_PACKETS and is_single_path(isolated.routing):
+    elif packets > FEW_PACKETS and fixed:
         look = isolated.watched(FIRST_LOOK * until_s, 1, stream=stream, least=3)
+        hops = look.packets.packet_hops
     if look is None or period_error(network, [job], look, [about_s]) > PRECISION:
         look = isolated.watched(until_s, 1, stream=stream)
+        hops += look.packets.packet_hops
     period_s = float(means_s(look.ends_ps, look.iterations, WARM_UP)[0])
-    if packets > MOST_SETTLED or not is_single_path(isolated.routing):
-        return period_s, 0.0
+    if packets > MOST_SETTLED or not fixed or not _drifts(look):
+        return LoopPeriod(period_s, 0.0, hops)
+    run = isolated.watched(SETTLED * period_s, 1, stream=stream)
+    settled_s = float(means_s(run.ends_ps, run.iterations, 0.5)[0])
+    return LoopPeriod(period_s, settled_s - period_s, hops + run.packets.packet_hops)
+
+
+def _drifts(look: LoopTimes) -> bool:
+    """Return whether the later periods that count differ from the first ones by `DRIFT`."""
     times_s = np.diff(look.ends_ps[0][int(first_counted(look.iterations, WARM_UP)[0]) - 1 :])
     half = len(times_s) // 2
     first_s, last_s = times_s[:half].sum(), times_s[len(times_s) - half :].sum()
-    if abs(last_s - first_s) <= DRIFT * first_s:
-        return period_s, 0.0
-    run = isolated.watched(SETTLED * period_s, 1, stream=stream)
-    return period_s, float(means_s(run.ends_ps, run.iterations, 0.5)[0]) - period_s
+    return bool(abs(last_s - first_s) > DRIFT * first_s)
 
 
 def loop_together(
@@ -236,9 +257,10 @@ class IsolatedLoops:
         communications: Sequence[Communication],
     ) -> None:
         self._network, self._communications = network, communications
+        self.n_nodes = network.routing.topology.n_nodes
         self._known: dict[tuple[Situation, float, float], IsolatedLoop | None] = {}
-        self._once: dict[tuple[Hashable, float], float] = {}
-        self._periods: dict[Hashable, tuple[float, float]] = {}
+        self._once: dict[tuple[Hashable, float], tuple[float, int]] = {}
+        self._periods: dict[Hashable, LoopPeriod] = {}
         self._places: dict[Situation, Hashable] = {}
         self._shortened: dict[tuple[int, float], Communication] = {}
 
@@ -255,17 +277,24 @@ class IsolatedLoops:
             remember(self._known, key, self._loop(*key), _KEPT)
         return self._known[key]
 
-    def once_s(self, situation: Situation, message_scale: float = 1.0) -> float:
-        """Return the isolated time of one iteration without computing; 0 for a job that sends
-        nothing."""
-        key = (self._place(situation), message_scale)
+    def once(self, situation: Situation, message_scale: float = 1.0) -> tuple[float, int]:
+        """Simulate one isolated iteration without computing; return its time and packet hops.
+
+        Both are 0 for a job that sends nothing.
+        """
+        key = (self.place(situation), message_scale)
         if key not in self._once:
-            job, once_s = self._job(situation, message_scale), 0.0
+            job, found = self._job(situation, message_scale), (0.0, 0)
             if self._sends(job):
                 stream = substitute_id([job.job_id])
-                once_s = float(Ensemble(self._network, [job]).packets(stream=stream).time_s[0])
-            remember(self._once, key, once_s, _KEPT)
+                run = Ensemble(self._network, [job]).packets(stream=stream)
+                found = float(run.time_s[0]), run.packets.packet_hops
+            remember(self._once, key, found, _KEPT)
         return self._once[key]
+
+    def sends(self, situation: Situation) -> bool:
+        """Return whether a job sends anything between nodes."""
+        return self._sends(self._job(situation, 1.0))
 
     def _job(self, situation: Situation, message_scale: float) -> PlacedJob:
         key = (situation.share, message_scale)
@@ -275,38 +304,42 @@ class IsolatedLoops:
 
     def _loop(self, situation: Situation, message_scale: float, near: float) -> IsolatedLoop | None:
         given_s, job = situation.compute_s, self._job(situation, message_scale)
-        once_s = message_scale * situation.once_s
+        once_s, hops = message_scale * situation.once_s, 0
         if not once_s:
-            once_s = self.once_s(situation, message_scale)
+            once_s, hops = self.once(situation, message_scale)
         elif not self._sends(job):
             once_s = 0.0
         if not once_s:
             return None
         if given_s is not None:
             given_s = rounded_s(message_scale * given_s)
-        place = self._place(situation)
+        place, tried = self.place(situation), {}
 
-        def times_s(compute_s: float) -> tuple[float, float]:
+        def period(compute_s: float) -> LoopPeriod:
             key = (place, message_scale, once_s, compute_s)
             if key not in self._periods:
-                found_s = self._times_s(job.altered(compute_s=compute_s), once_s)
-                remember(self._periods, key, found_s, _KEPT)
-            return self._periods[key]
+                found = self._period(job.altered(compute_s=compute_s), once_s)
+                remember(self._periods, key, found, _KEPT)
+            tried[compute_s] = self._periods[key]
+            return tried[compute_s]
 
         if given_s is None:
-            given_s = _by_fraction(lambda c: times_s(c)[0], situation.fraction, once_s, near)
-        return IsolatedLoop(job.altered(compute_s=given_s), *times_s(given_s))
+            given_s = _by_fraction(lambda c: period(c).period_s, situation.fraction, once_s, near)
+        period_s, drift_s, _ = period(given_s)
+        hops += sum(found.packet_hops for found in tried.values())
+        simulated = place, message_scale, once_s, given_s
+        return IsolatedLoop(job.altered(compute_s=given_s), period_s, drift_s, simulated, hops)
 
     def _sends(self, job: PlacedJob) -> bool:
         """Return whether a job sends anything between nodes."""
         return bool(Ensemble(self._network, [job]).least_s.all())
 
-    def _times_s(self, looping: PlacedJob, once_s: float) -> tuple[float, float]:
+    def _period(self, looping: PlacedJob, once_s: float) -> LoopPeriod:
         stream = substitute_id([looping.job_id])
         about_s = once_s + looping.compute_s
         return loop_isolated(self._network, looping, about_s, stream)
 
-    def _place(self, situation: Situation) -> Hashable:
+    def place(self, situation: Situation) -> Hashable:
         """Return what of a job's nodes, pattern and draws is visible to the network."""
         kind = situation._replace(fraction=1.0, compute_s=None, once_s=0.0)
         if kind not in self._places:
@@ -326,7 +359,9 @@ class IsolatedLoops:
         away = ends[0] != ends[1]
         paths = flow_paths(routing, ends[0][away], ends[1][away])
         links, order = np.unique(paths.links, return_inverse=True)
-        digest = blake2b(repr((situation.share, situation.n_nodes, situation.draw)).encode())
+        # a task mapping that is drawn shows in the order of the nodes
+        draw = situation.draw if job.communication.draws else None
+        digest = blake2b(repr((situation.share, situation.n_nodes, draw)).encode())
         for part in (
             *(np.unique(nodes, return_inverse=True)[1], paths.ptr, order),
             *(topology.link_bandwidth_Bps[links], topology.link_latency_s[links]),

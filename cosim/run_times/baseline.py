@@ -12,7 +12,7 @@ on the machine's first nodes suggests, unless c then falls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import log2
 from typing import NamedTuple
 
@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 
 from alloc.policy import Placement
 from cosim.network.communication import ALWAYS, rounded_s
-from cosim.network.isolated_loops import LEAST_FRACTION, ROUGH
+from cosim.network.isolated_loops import LEAST_FRACTION, ROUGH, IsolatedLoops
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
+from cosim.run_times.like_jobs import LEAST_LIKE, LikeJobs
 from cosim.run_times.model_context import Pilot
+from cosim.run_times.packet_judge import PacketRecord
 from workloads.job import Workload
 
 FloatArray = NDArray[np.float64]
@@ -33,6 +35,8 @@ DRAWS = 8
 """Task mappings and random partners of jobs of a communication and size; a job's id selects one."""
 PLACEMENTS = 4
 """Random placements whose mean replaces the reference's nodes where there is no pilot."""
+BESIDE_GROUPS = 0.25
+"""Part of the budget that localities may spend where groups of jobs are simulated too."""
 
 
 class OnReference(NamedTuple):
@@ -72,6 +76,16 @@ class Baseline:
     pilot : Pilot, optional
         The reference policy's queue; without it, random placements take its place, as they do for
         jobs that never ran in it.
+    record : PacketRecord, optional
+        Filled during the run.
+    budget_s : float
+        CPU time that isolated loops may take by the last start, evenly over starts. Each of the
+        first `LEAST_LIKE` jobs of a class is simulated ahead of this pace. Who is simulated depends
+        neither on its cost nor on its nodes, so that those simulated are a sample of all whose
+        loops are not known.
+    beside_groups : bool
+        Groups of jobs are simulated too: they have the rest of the budget, and need the computing
+        of jobs.
     """
 
     def __init__(
@@ -81,10 +95,23 @@ class Baseline:
         share: NDArray[np.int64],
         fraction: FloatArray,
         pilot: Pilot | None = None,
+        *,
+        record: PacketRecord | None = None,
+        budget_s: float = float("inf"),
+        beside_groups: bool = False,
     ) -> None:
         self._network, self._workload, self._pilot = network, workload, pilot
         self._share, self._fraction = share, fraction
         self._known: dict[int, OnReference | None] = {}
+        self.record = PacketRecord() if record is None else record
+        self.budget_s, self._beside_groups = budget_s, beside_groups
+        self._allowed_s = budget_s * (BESIDE_GROUPS if beside_groups else 1.0)
+        self._loops = network.loads.isolated
+        self._of_pilot = self._loops if pilot is None else pilot.network.loads.isolated
+        self._n_jobs = int(((workload.n_nodes > 1) & (fraction > 0)).sum())
+        self._n_started = 0
+        self._like = LikeJobs()
+        self._seen: set[tuple[IsolatedLoops, Hashable, float]] = set()
 
     def on_reference(self, job: int) -> OnReference | None:
         """Return a job's loop on the reference's nodes; None if it sends nothing."""
@@ -93,39 +120,88 @@ class Baseline:
         return self._known[job]
 
     def _loop(self, job: int) -> OnReference | None:
-        loads = (self._network if self._pilot is None else self._pilot.network).loads.isolated
         places = self._reference(job)
-        fraction, first = places[0].fraction, np.arange(places[0].n_nodes, dtype=np.int32)
-        once_s = loads.once_s(Situation(places[0].share, first.tobytes(), draw=0))
+        fraction, once_s = places[0].fraction, self._once_s(places[0])
         near = max(near_fraction(fraction), LEAST_FRACTION)
-        nearby = [place._replace(fraction=near, once_s=once_s) for place in places]
-        loops = [loads.of(place, 1.0, ROUGH) for place in nearby]
-        times_s = [
-            (loop.job.compute_s, loop.comm_s, loop.drift_s) for loop in loops if loop is not None
-        ]
+        times_s = []
+        for place in places:
+            loop = self._of_pilot.of(place._replace(fraction=near, once_s=once_s), 1.0, ROUGH)
+            if loop is not None:
+                self.record.pay(self._of_pilot, loop.simulated, loop.packet_hops)
+                times_s.append((loop.job.compute_s, loop.comm_s, loop.drift_s))
         if not times_s:
             return None
         compute_s, comm_s, drift_s = np.mean(times_s, axis=0).tolist()
         rest_s = comm_s * (1 / fraction - 1)
         return OnReference(rounded_s(compute_s), rest_s, comm_s, drift_s, once_s)
 
+    def _once_s(self, situation: Situation) -> float:
+        """Return what a job's iteration without computing takes on the machine's first nodes."""
+        first = np.arange(situation.n_nodes, dtype=np.int32).tobytes()
+        once = Situation(situation.share, first, draw=0)
+        once_s, hops = self._of_pilot.once(once)
+        self.record.pay(self._of_pilot, once, hops)
+        return once_s
+
     def of(self, job: int, placement: Placement, own_links: bool) -> Isolated | None:
         """Return a job's isolated run on its nodes, or on the placement's links alone
         (``own_links``); None if it sends nothing there."""
+        self._n_started += 1
+        own = self._situation(job, placement, own_links)
+        near = near_fraction(own.fraction)
+        places = {(self._of_pilot, self._of_pilot.place(at), near) for at in self._reference(job)}
+        own_place = self._loops, self._loops.place(own), near
+        alike, new = places == {own_place}, (places | {own_place}) - self._seen
+        simulates = not new or self._in_pace() or not (alike or self._has_enough_like(own))
+        if alike and not (simulates and self._beside_groups):
+            self.record.n_equal += 1
+            return self._not_simulated(own, near, 1.0)
+        if not simulates:
+            self.record.n_like += 1
+            locality = self._like.locality(own.share, own.n_nodes, own.fraction)
+            return self._not_simulated(own, near, locality)
         reference = self.on_reference(job)
         if reference is None:
             return None
-        situation = self._situation(job, placement, own_links)._replace(
-            compute_s=reference.near_s, once_s=reference.once_s
-        )
-        own = self._network.loads.isolated.of(situation, 1.0)
-        if own is None:
+        situation = own._replace(compute_s=reference.near_s, once_s=reference.once_s)
+        loop = self._loops.of(situation, 1.0)
+        if loop is None:
             return None
-        fraction = own.comm_s / (reference.compute_s + own.comm_s)
+        self.record.pay(self._loops, loop.simulated, loop.packet_hops)
+        fraction = loop.comm_s / (reference.compute_s + loop.comm_s)
         settled_s = reference.comm_s + reference.drift_s
-        more_s = own.comm_s + own.drift_s - settled_s
+        more_s = loop.comm_s + loop.drift_s - settled_s
         locality = 1.0 + more_s / (reference.compute_s + settled_s)
+        if new:
+            self._seen |= new
+            self.record.n_localities += 1
+        else:
+            self.record.n_equal += 1
+        if new and not alike:
+            self._like.add(own.share, own.n_nodes, own.fraction, locality)
         return Isolated(situation._replace(fraction=fraction), locality)
+
+    def _in_pace(self) -> bool:
+        """Return whether loops have taken less than their budget by this start."""
+        done = min(1.0, self._n_started / self._n_jobs)
+        return self.record.loops_s < self._allowed_s * done
+
+    def _has_enough_like(self, own: Situation) -> bool:
+        """Return whether a job's class has its first jobs, or the budget is spent without them."""
+        if self.record.loops_s < self._allowed_s:
+            return self._like.count(own.share, own.n_nodes) >= LEAST_LIKE
+        return self._like.knows(own.share)
+
+    def _not_simulated(self, own: Situation, near: float, locality: float) -> Isolated | None:
+        """Return a job's isolated run of a given locality."""
+        if not self._loops.sends(own):
+            return None
+        if self._beside_groups:
+            once_s = self._once_s(own)
+            near_s = rounded_s(once_s * (1 / max(near, LEAST_FRACTION) - 1))
+            own = own._replace(compute_s=near_s, once_s=once_s)
+        # it computes for 1 - f of its time on the reference's nodes
+        return Isolated(own._replace(fraction=1 - (1 - own.fraction) / locality), locality)
 
     def _reference(self, job: int) -> Sequence[Situation]:
         """Return where the job may run isolated for its logged time."""

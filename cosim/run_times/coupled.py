@@ -19,10 +19,18 @@ from alloc.policy import Placement, Policy
 from cosim.network.communication import ALWAYS
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
-from cosim.parameters import BASELINES, ISOLATED, OWN_NODES, REFERENCE, CoupledParameters
+from cosim.parameters import (
+    BASELINES,
+    ISOLATED,
+    OWN_NODES,
+    REFERENCE,
+    CoupledParameters,
+    CpuBudget,
+)
 from cosim.run_times.baseline import Baseline
 from cosim.run_times.model_context import ModelContext, Pilot
-from cosim.run_times.stretches import FlowStretches
+from cosim.run_times.packet_judge import PacketRecord
+from cosim.run_times.stretches import FlowStretches, PacketStretches
 from netsim.errors import NetcosimError, need_name
 from queuesim.result import CUT, FAILED, NEVER_RUN, OUTCOMES, QueueResult
 from queuesim.runtime import NO_CHANGE, AsLogged, RunTimeModel, RunTimes
@@ -61,6 +69,9 @@ class Coupled(RunTimeModel):
     policy, if the log's are those (`mean_slowdowns`), as the studies that assume speed-ups of
     isolated jobs have it; isolated jobs then run shorter than logged. None: they are those of
     isolated runs; all differences are locality and contention."""
+    budget: CpuBudget = field(default_factory=CpuBudget)
+    record: PacketRecord | None = None
+    """Filled while the queue runs; one a run. None: a new one each run."""
 
     @classmethod
     def from_config(cls, context: ModelContext, parameters: CoupledParameters) -> Coupled:
@@ -73,7 +84,7 @@ class Coupled(RunTimeModel):
         pilot = None
         if parameters.baseline != OWN_NODES and context.pilot is not None:
             pilot = context.pilot(lambda network: AsLogged())
-        model = cls(context.network(), parameters.baseline, pilot)._limited(parameters)
+        model = cls(context.network(), parameters.baseline, pilot, budget=parameters)
         if parameters.runtime_reference == ISOLATED:
             return model
         if context.pilot is None:
@@ -84,16 +95,13 @@ class Coupled(RunTimeModel):
         contended = context.pilot(lambda network: replace(model, network=network)).result
         return replace(model, reference_slowdown=mean_slowdowns(contended))
 
-    def _limited(self, parameters: CoupledParameters) -> Coupled:
-        """Return the model with further keys of the config."""
-        return self
-
-    def _stretches(self, n_jobs: int) -> FlowStretches:
+    def _stretches(self, record: PacketRecord, n_jobs: int) -> FlowStretches:
         """Return the level's running jobs, none yet."""
         return FlowStretches(self.network.loads)
 
     def prepare(self, workload: Workload, policy: Policy, rng: np.random.Generator) -> RunTimes:
-        return LiveRunTimes(self, workload, policy, rng, self._stretches(len(workload)))
+        record = PacketRecord() if self.record is None else self.record
+        return LiveRunTimes(self, workload, policy, rng, record)
 
 
 class CoupledFlow(Coupled):
@@ -137,7 +145,7 @@ class LiveRunTimes(RunTimes):
         workload: Workload,
         policy: Policy,
         rng: np.random.Generator,
-        stretches: FlowStretches,
+        record: PacketRecord,
     ) -> None:
         network = model.network
         network.check(workload, policy)
@@ -150,11 +158,16 @@ class LiveRunTimes(RunTimes):
             if slowdown.shape != self._work_s.shape or not known.all():
                 raise NetcosimError("reference_slowdown: one value above 0 a job is needed")
             self._work_s = self._work_s / slowdown
+        n_sending = int(((workload.n_nodes > 1) & (self._fraction > 0)).sum())
+        self.stretches = model._stretches(record, n_sending)
         self._baseline = None
         if model.baseline == REFERENCE:
-            drawn = self._share, self._fraction
-            self._baseline = Baseline(network, workload, *drawn, model.pilot)
-        self.stretches = stretches
+            self._baseline = Baseline(
+                *(network, workload, self._share, self._fraction, model.pilot),
+                record=record,
+                budget_s=model.budget.budget_s,
+                beside_groups=isinstance(self.stretches, PacketStretches),
+            )
         self._own_links = policy.isolates and network.partition_routing
         self._always = network.together == ALWAYS
         self._n_nodes = workload.n_nodes
@@ -164,7 +177,10 @@ class LiveRunTimes(RunTimes):
         return float(self._work_s[job])
 
     def report(self) -> Mapping[str, Mapping[str, float]]:
-        return self.stretches.report()
+        found = dict(self.stretches.report())
+        if self._baseline is not None:
+            found["localities"] = self._baseline.record.localities(self._baseline.budget_s)
+        return found
 
     def stretch(self, job: int) -> float:
         """Return the stretch of a running job's communication; 1 for one that loads no link."""

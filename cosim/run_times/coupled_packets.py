@@ -8,9 +8,9 @@ job time by the age of its situation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from cosim.parameters import CoupledParameters, PacketBudget, PacketParameters
+from cosim.parameters import PacketBudget, PacketParameters
 from cosim.run_times.coupled import Coupled
 from cosim.run_times.packet_judge import PacketRecord
 from cosim.run_times.stretches import PacketStretches
@@ -24,13 +24,6 @@ class CoupledPackets(Coupled):
     description = "live: groups of jobs that share links sent through the packet engine together"
     parameters = PacketParameters
     budget: PacketBudget = field(default_factory=PacketBudget)
-    record: PacketRecord | None = None
-    """Filled while the queue runs; one a run. None: a new one each run."""
 
-    def _limited(self, parameters: CoupledParameters) -> CoupledPackets:
-        assert isinstance(parameters, PacketParameters)
-        return replace(self, budget=parameters)
-
-    def _stretches(self, n_jobs: int) -> PacketStretches:
-        record = PacketRecord() if self.record is None else self.record
+    def _stretches(self, record: PacketRecord, n_jobs: int) -> PacketStretches:
         return PacketStretches(self.network.loads, self.budget, record, n_jobs)

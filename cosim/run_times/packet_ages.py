@@ -1,4 +1,4 @@
-"""How old the packet simulations are on which the run times of jobs rest."""
+"""The packet simulations on which the run times of jobs rest: how old they are, and of whom."""
 
 from __future__ import annotations
 
@@ -79,5 +79,24 @@ def describe_ages(row: Mapping[str, float]) -> str:
     shares = ", ".join(
         f"{100 * row[name]:.3g} % on {words}" for name, words in _WORDS.items() if row[name] > 0
     )
+    return f"of job time rest {shares} ({_cost(row, 'coupled-packets')})"
+
+
+_SOURCES = {
+    "simulated": "simulated",
+    "equal_jobs": "known from equal jobs",
+    "like_jobs": "estimated from like jobs",
+}
+
+
+def describe_localities(row: Mapping[str, float], model: str) -> str:
+    """Describe a row of "localities", of a run-time model, in a line."""
+    counts = ", ".join(
+        f"of {row[name]:,.0f} {words}" for name, words in _SOURCES.items() if row[name]
+    )
+    return f"locality of jobs: {counts or 'none sends'} ({_cost(row, model)})"
+
+
+def _cost(row: Mapping[str, float], model: str) -> str:
     spent, budget = (format_quantity(row[name], "time", 2) for name in ("cpu_s", "budget_s"))
-    return f"of job time rest {shares} (CPU time {spent} of {budget}, queue.coupled-packets.budget)"
+    return f"CPU time {spent} of {budget}, queue.{model}.budget"

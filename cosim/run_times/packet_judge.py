@@ -7,13 +7,19 @@ is a job's slowdown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosim.network.isolated_loops import FIRST_LOOK, IsolatedLoop, loop_together, n_starts
+from cosim.network.isolated_loops import (
+    FIRST_LOOK,
+    IsolatedLoop,
+    IsolatedLoops,
+    loop_together,
+    n_starts,
+)
 from cosim.network.job_network import JobLoads
 from cosim.network.situation import Situation
 from cosim.parameters import PHASES, PacketBudget
@@ -38,9 +44,38 @@ class PacketRecord:
     """n_simulations, n_looked_up, n_waited: Simulations, jobs looked up, and simulations put off
     because the budget was spent."""
     packet_hops: int = 0
+    """Of groups, without those of isolated jobs."""
     spent_s: float = 0.0
-    """packet_hops, spent_s: Of groups, without those of isolated jobs, and their estimated CPU
-    time (`cost_s`)."""
+    loops_s: float = 0.0
+    """spent_s, loops_s: Estimated CPU time (`cost_s`) of all simulations, and of those of isolated
+    jobs among them."""
+    n_localities: int = 0
+    n_equal: int = 0
+    n_like: int = 0
+    """n_localities, n_equal, n_like: Jobs whose locality was simulated, was known from jobs that
+    are equal for the network, and was estimated from like ones."""
+    _paid: set[tuple[IsolatedLoops, Hashable]] = field(default_factory=set, repr=False)
+
+    def pay(self, loops: IsolatedLoops, simulation: Hashable, packet_hops: int) -> None:
+        """Count the CPU time of an isolated simulation, once for equal ones.
+
+        That another run in this process has done it before makes no difference.
+        """
+        if (loops, simulation) not in self._paid:
+            self._paid.add((loops, simulation))
+            taken_s = cost_s(packet_hops, loops.n_nodes)
+            self.loops_s += taken_s
+            self.spent_s += taken_s
+
+    def localities(self, budget_s: float) -> dict[str, float]:
+        """Return where the localities of jobs are from."""
+        return {
+            "simulated": self.n_localities,
+            "equal_jobs": self.n_equal,
+            "like_jobs": self.n_like,
+            "cpu_s": self.loops_s,
+            "budget_s": budget_s,
+        }
 
     def summary(self) -> dict[str, float]:
         """Return the errors of the flow level (`level_errors`), and the cost of the packet
@@ -55,7 +90,7 @@ class PacketRecord:
             "looked_up": self.n_looked_up,
             "waited": self.n_waited,
             "packet_hops": self.packet_hops,
-            "cpu_s": self.spent_s,
+            "cpu_s": self.spent_s - self.loops_s,
             "phase_spread": float(np.mean(self.phase_spread)) if self.phase_spread else np.nan,
         }
 
@@ -92,14 +127,15 @@ def mean_ranks(values: FloatArray) -> FloatArray:
     return ranks
 
 
-HOPS_PER_S, SIMULATION_S = 5e6, 0.004
-"""Packet hops that a CPU-second simulates, and what a simulation takes without any: measured on one
-core of 2026 with the groups of KTH and Thunder (docs/run-times.md)."""
+HOPS_PER_S, LARGE, SIMULATION_S = 10e6, 2048, 0.004
+"""Packet hops that a CPU-second simulates on machines of up to so many nodes, and what a simulation
+takes without any: measured on one core of 2026 with the groups of KTH and Thunder and the loops of
+Frontier (docs/run-times.md). On larger machines hops take longer by the root of their nodes."""
 
 
-def cost_s(packet_hops: int) -> float:
+def cost_s(packet_hops: int, n_nodes: int = 0) -> float:
     """Estimate the CPU time of a simulation; it is the same on every machine."""
-    return SIMULATION_S + packet_hops / HOPS_PER_S
+    return SIMULATION_S + packet_hops * max(1.0, n_nodes / LARGE) ** 0.5 / HOPS_PER_S
 
 
 class PacketJudge:
@@ -129,7 +165,11 @@ class PacketJudge:
         return tuple(slowdown.get(job, 1.0) for job in group)
 
     def _loops(self, jobs: Sequence[Situation]) -> list[IsolatedLoop | None]:
-        return [self._isolated.of(job, self.budget.message_scale) for job in jobs]
+        loops = [self._isolated.of(job, self.budget.message_scale) for job in jobs]
+        for loop in loops:
+            if loop is not None:
+                self.record.pay(self._isolated, loop.simulated, loop.packet_hops)
+        return loops
 
     def _slowdowns_of(
         self, jobs: Sequence[tuple[Situation, IsolatedLoop]], beside: Sequence[IsolatedLoop]
@@ -165,6 +205,6 @@ class PacketJudge:
             longest=FIRST_LOOK,
         )
         self.record.packet_hops += run.packets.packet_hops
-        self.record.spent_s += cost_s(run.packets.packet_hops)
+        self.record.spent_s += cost_s(run.packets.packet_hops, self._isolated.n_nodes)
         isolated_s, comm_s = np.array([(loop.period_s, loop.comm_s) for loop in loops]).T
         return np.asarray(1 + (period_s - isolated_s) / comm_s, dtype=np.float64)

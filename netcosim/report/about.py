@@ -7,6 +7,7 @@ from typing import Any
 
 from alloc.registry import POLICIES
 from cosim.registry import MEASURES
+from cosim.run_times.packet_ages import describe_ages, describe_localities
 from netcosim.archive.values import ArchivedRun
 from netcosim.config.config import Config
 from netcosim.config.run import MOST_PLACED, keeps_nodes
@@ -59,7 +60,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
         compares = MEASURES[result.config.run.measure].compares
         rows.append((REFERENCE, f"{result.reference.label}: {compares}."))
     warning = buffer_warning(topology, result.machine.packets)
-    if warning is not None and (hops or _packet_ages(result)):
+    if warning is not None and (hops or _live_packets(result)):
         rows.append((WARNING, warning))
     if (other := other_share(result.config)) is not None:
         rows.append((WARNING, f"{other[0].upper()}{other[1:]}."))
@@ -69,7 +70,7 @@ def about_rows(result: CosimResult, title: str, config_text: str) -> Rows:
         routing = result.machine.routing
         rows.append((NOTE, flow_error_text(routing)))
         rows += [(NOTE, text) for text in class_texts(routing, result.flow_classes)]
-    rows += [(NOTE, f"{line}.") for line in _packet_ages(result)]
+    rows += [(NOTE, f"{line}.") for line in _live_packets(result)]
     if (line := _threads_line(result)) is not None:
         rows.append((NOTE, f"{line[0].upper()}{line[1:]}."))
     notes = result.measurement.notes if result.measurement is not None else ()
@@ -192,7 +193,7 @@ def notes_of(result: CosimResult) -> list[str]:
             )
     if (line := _threads_line(result)) is not None:
         lines.append(line)
-    lines += _packet_ages(result)
+    lines += _live_packets(result)
     if (other := other_share(result.config)) is not None:
         lines.append(f"warning: {other}")
     if result.config.analysis.bounds:
@@ -204,14 +205,15 @@ def notes_of(result: CosimResult) -> list[str]:
     return lines + list(result.measurement.notes if result.measurement is not None else ())
 
 
-def _packet_ages(result: CosimResult) -> list[str]:
-    """Describe the packets behind live run times, a line for each policy; none without."""
-    found = [(name, r.reports.get("packet_ages")) for name, r in result.schedules.items()]
-    if not any(row for _, row in found):
-        return []
-    from cosim.run_times.packet_ages import describe_ages
-
-    return [f"{name}: {describe_ages(row)}" for name, row in found if row]
+def _live_packets(result: CosimResult) -> list[str]:
+    """Describe the packets behind live run times, by policy; none without."""
+    model, lines = result.config.queue.run_time_model, []
+    for policy, schedule in result.schedules.items():
+        if row := schedule.reports.get("localities"):
+            lines.append(f"{policy}: {describe_localities(row, model)}")
+        if row := schedule.reports.get("packet_ages"):
+            lines.append(f"{policy}: {describe_ages(row)}")
+    return lines
 
 
 def _threads_line(result: CosimResult) -> str | None:

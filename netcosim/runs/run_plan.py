@@ -115,7 +115,10 @@ def plan_run(config: Config, out: Path | None, jobs: int) -> RunPlan:
         packets_s = often * campaign_hops(study, context.measure) / HOPS_PER_S
         study_snapshots = often * len(study.numbers) * sides
         # each start and each end is judged by the packets of at most all that run
-        one_s = cost_s(round(packets_s * HOPS_PER_S / max(1, study_snapshots)))
+        one_s = cost_s(
+            round(packets_s * HOPS_PER_S / max(1, study_snapshots)),
+            context.machine.topology.n_nodes,
+        )
         budget_s = min(budget_s, 2 * len(context.queues.jobs) * one_s)
     live_s += budget_s * len(policies)
     elsewhere = 0 if reference.elsewhere is None else 1

@@ -196,22 +196,28 @@ def test_the_files_of_all_ranks_and_their_groups(tmp_path: Path) -> None:
 
 def test_groups_may_be_noted_by_pytorch_or_in_a_file_of_any_number(tmp_path: Path) -> None:
     noted = '[\'[{"pg_name": "7", "ranks": [1, 2]}]\']', '[{"pg_name": "8", "ranks": []}]'
+    sent = [
+        [
+            *([node(2, 7, 1, comm_type=0, comm_size=64, pg_name="7")] if r else []),
+            node(3, 7, 1, comm_type=0, comm_size=96, pg_name="8"),
+        ]
+        for r in range(3)
+    ]
     ranks = [
         chakra(
             node(1, 1, inputs=noted[0]),
             node(4, 1, inputs=noted[1]),
             # only nodes of metadata note groups
             node(5, 4, us=1, inputs='[{"pg_name": "7", "ranks": [0]}]'),
-            *([node(2, 7, 1, comm_type=0, comm_size=64, pg_name="7")] if r else []),
-            node(3, 7, 1, comm_type=0, comm_size=96, pg_name="8"),
+            *of_rank,
         )
-        for r in range(3)
+        for of_rank in sent
     ]
     path = write(tmp_path, *ranks)
     assert sent_bytes(path, 3) == 2 * 64 + 4 * 96
     # the file that ends as the prefix does, of several
-    for rank, raw in enumerate(ranks):
-        (tmp_path / f"work_2.{rank}.et").write_bytes(raw)
+    for rank, of_rank in enumerate(sent):
+        (tmp_path / f"work_2.{rank}.et").write_bytes(chakra(node(1, 1), *of_rank))
     (tmp_path / "comm_group_1.json").write_text('{"7": [0, 1]}')
     (tmp_path / "comm_group_2.json").write_text('{"7": [1, 2], "8": [0, 1, 2]}')
     assert sent_bytes(str(tmp_path / "work_2.0.et"), 3) == 2 * 64 + 4 * 96

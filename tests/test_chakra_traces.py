@@ -274,11 +274,14 @@ def test_what_does_not_depend_runs_side_by_side(tmp_path: Path) -> None:
     assert packets_s(path, 4) == pytest.approx(10e-3, rel=0.01)
 
 
-def test_iterations_follow_each_other(tmp_path: Path) -> None:
-    """A collective that nothing needs ends before the next iteration begins: 2 x 6 ms."""
-    path = write(
-        tmp_path, chakra(node(1, 7, comm_type=0, comm_size=4_000_000), node(2, 4, us=1000))
-    )
+@pytest.mark.parametrize(
+    ("n_bytes", "us", "needs"), [(4_000_000, 1000, ()), (2_000_000, 3000, (1,))]
+)
+def test_iterations_follow_each_other(n_bytes, us, needs, tmp_path) -> None:
+    """2 x 6 ms: a collective that nothing needs ends before the next iteration begins; one of 3 ms
+    waits for the 3 ms of computing that follow on that of the iteration before."""
+    collective = node(1, 7, comm_type=0, comm_size=n_bytes)
+    path = write(tmp_path, chakra(collective, node(2, 4, *needs, us=us)))
     made = make_pattern("training-file", 4, 1, 2, RNG, {"file": path})
     machine = {"radix": 16, "levels": 2, "bandwidth_Bps": 1_000_000_000}
     routing = nc.make_routing(nc.make_topology("fattree", machine))
@@ -749,6 +752,12 @@ def graphs(draw: st.DrawFn) -> StepGraph:
             seconds = size * 1e-9 if what == "compute" else 0.0
             lists[first].append(Node(what, needs(first), seconds=seconds, number=number))
     return StepGraph(tuple(map(tuple, lists)))
+
+
+def test_of_two_that_can_begin_the_smaller_number_does() -> None:
+    """Wherever it is listed: 2 s of number 1, then 1 s of number 2."""
+    both = [Node("compute", (), seconds=3.0 - n, number=n) for n in (2, 1)]
+    assert StepGraph((tuple(both),)).schedule().begin_s.tolist() == [2.0, 0.0]
 
 
 @given(graphs())

@@ -109,6 +109,14 @@ def test_what_waits_has_what_packets_said(monkeypatch: pytest.MonkeyPatch) -> No
     live.settle(150.0)
     live.end(1)
     assert live.settle(200.0) == {0: 1.0}
+    # what packets have said of a job is over once it is alone: the next neighbour is estimated
+    by_flow[2] = 1.6
+    live.judge.record.spent_s = 10.0
+    live.start(3, situation((2, 5)))
+    found = live.settle(200.0)
+    assert [1 + 0.5 * (found[job] - 1) for job in (0, 3)] == pytest.approx([2.2, 2.2])
+    live.end(3)
+    assert live.settle(200.0) == {0: 1.0}
     live.end(0)
     live.settle(300.0)
     ages = live.report()["packet_ages"]

@@ -221,6 +221,8 @@ def test_a_second_signal_does_not_break_an_orderly_end() -> None:
     with pytest.raises(Terminated):
         command()
     assert done == ["tidied up"]
+    # nor does one in what comes after the block
+    assert {signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)} == {signal.SIG_IGN}
 
 
 def test_the_first_signal_counts_where_it_was_dropped() -> None:

@@ -267,8 +267,9 @@ def test_what_does_not_depend_runs_side_by_side(tmp_path: Path) -> None:
     assert graph.schedule(1e9).seconds == pytest.approx(7e-3)
     assert graph.exposed_s(graph.schedule(1e9)) == {"groups of 4": pytest.approx(3e-3)}
     assert packets_s(path, 4) == pytest.approx(7e-3, rel=0.01)
-    # a chain is the sum
-    chain = [node(2, 4, us=3000), node(1, 7, 2, comm_type=0, comm_size=4_000_000)]
+    # a chain is the sum, also through a node that takes no time
+    chain = [node(2, 4, us=3000), node(4, 1, 2)]
+    chain.append(node(1, 7, 4, comm_type=0, comm_size=4_000_000))
     path = write(tmp_path, chakra(*chain, node(3, 4, 1, us=1000)))
     assert chakra_graph(path, 4).schedule(1e9).seconds == pytest.approx(10e-3)
     assert packets_s(path, 4) == pytest.approx(10e-3, rel=0.01)
@@ -418,7 +419,7 @@ def test_a_roofline(tmp_path: Path) -> None:
     # a recorded time is taken without a roofline
     timed = write(tmp_path, chakra(node(1, 4, num_ops=10**9, us=1000)))
     assert make_pattern("training-file", 1, 1, 1, RNG, {"file": timed}).compute_s.sum() == 1e-3
-    write(tmp_path, chakra(node(1, 4, num_ops=2 * 10**12, tensor_size=5 * 10**9)))
+    write(tmp_path, chakra(node(1, 4, num_ops=2 * 10**12), node(2, 4, us=5)))
     with pytest.raises(NetcosimError, match=r"node 1: computing with num_ops and no duration; set"):
         sent_bytes(path, 1)
     assert sent_bytes(path, 1, compute=False) == 0

@@ -273,9 +273,11 @@ def test_a_thread_may_be_in_a_block() -> None:
 def test_a_block_leaves_signals_as_they_were() -> None:
     """And an interrupt that Python raises itself is a stop."""
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    hooks = sys.unraisablehook, sys.excepthook
     with stoppable():
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert (sys.unraisablehook, sys.excepthook) == hooks
     with pytest.raises(Stopped), stoppable():
         raise KeyboardInterrupt
 

@@ -35,10 +35,14 @@ LONGEST = (
 """Files that take longest, the longest first: a process would be left with one at the end."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files; a file stays with one process."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the longest files, or end with them where one failure ends all (``-x``).
+
+    A file stays with one process.
+    """
     place = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+    ends = config.getoption("maxfail") == 1
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)), reverse=ends)
 
 
 @pytest.fixture(autouse=True)

@@ -266,7 +266,7 @@ def test_kueue_preferred_climbs_and_then_spreads_by_its_profile(profile, lowest,
     given_ = {"profile": profile, "lowest_level": lowest}
     assert placed(with_free(topology, "kueue-preferred", free, **given_), 5) == nodes
     for n, few in {2: [0, 1], 3: [6, 7, 8], 4: [6, 7, 8, 9]}.items():
-        assert placed(with_free(topology, "kueue-preferred", free), n) == few
+        assert placed(with_free(topology, "kueue-preferred", free, **given_), n) == few
     assert placed(with_free(topology, "kueue-required", free, level="block"), 5) is None
     assert not with_free(topology, "kueue-required", free, level="rack").fits_empty(4)
 

@@ -313,6 +313,32 @@ def test_jobs_that_the_network_cannot_tell_apart_take_as_long(
     assert len(simulated) - 60 < {"fat-tree": 45, "dragonfly": 60, "torus": 45}[name]
 
 
+def test_who_shares_a_link_tells_jobs_apart() -> None:
+    """Two of four pairs on each of two cables, or three on one: as many links on as many paths of
+    equal lengths, but 0.4 and 0.6 ms."""
+    wires = nx.Graph()
+    for name in "acbd":
+        wires.add_node(name, nodes=4)
+    wires.add_edges_from([("a", "b"), ("c", "d"), ("b", "c")], bandwidth_Bps=5e9)
+    network = network_of(make_routing(graph(wires, node_bandwidth_Bps=5e9)))
+    shared = replace(network.shared, task_mapping="in-order")
+    loops = IsolatedLoops(shared, network.communications)
+
+    def comm_s(first: list[int], second: list[int]) -> float:
+        job = Situation(0, np.arange(8, dtype=np.int32).tobytes(), 1.0, 1e-4, draw=0)
+        program = shared.program(loops._job(job, 1.0), 1)
+        partner = dict(zip(program.send_src().tolist(), program.send_dst.tolist(), strict=True))
+        nodes = np.zeros(8, dtype=np.int32)
+        pairs = [[rank, other] for rank, other in partner.items() if rank < other]
+        nodes[np.array(pairs)] = np.array([first, second]).T
+        found = loops.of(job._replace(nodes=nodes.tobytes()), 1.0)
+        assert found is not None
+        return found.comm_s
+
+    assert comm_s([0, 1, 4, 5], [8, 9, 12, 13]) == pytest.approx(0.4e-3, rel=0.05)
+    assert comm_s([0, 1, 2, 4], [8, 9, 10, 12]) == pytest.approx(0.6e-3, rel=0.05)
+
+
 @pytest.mark.parametrize("seed", first_only(range(3)))
 def test_own_nodes_is_todays_meaning_by_name(seed: int) -> None:
     """A placement on bad nodes costs nothing: rates are those of contention alone."""

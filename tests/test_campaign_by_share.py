@@ -84,6 +84,8 @@ def test_jobs_compute_as_long_under_all_policies(tmp_path):
     baseline, tree = of_all(found).values()
     np.testing.assert_array_equal(tree.compute_s, baseline.compute_s)
     np.testing.assert_array_equal(tree.baseline_s, baseline.baseline_s)
+    alone = measured(study(tmp_path, (0.2, 0.5)))
+    np.testing.assert_array_equal(tree.compute_s, alone.compute_s)
 
 
 def test_a_job_without_communication_is_on_no_link(tmp_path):

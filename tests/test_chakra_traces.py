@@ -196,22 +196,28 @@ def test_the_files_of_all_ranks_and_their_groups(tmp_path: Path) -> None:
 
 def test_groups_may_be_noted_by_pytorch_or_in_a_file_of_any_number(tmp_path: Path) -> None:
     noted = '[\'[{"pg_name": "7", "ranks": [1, 2]}]\']', '[{"pg_name": "8", "ranks": []}]'
+    sent = [
+        [
+            *([node(2, 7, 1, comm_type=0, comm_size=64, pg_name="7")] if r else []),
+            node(3, 7, 1, comm_type=0, comm_size=96, pg_name="8"),
+        ]
+        for r in range(3)
+    ]
     ranks = [
         chakra(
             node(1, 1, inputs=noted[0]),
             node(4, 1, inputs=noted[1]),
             # only nodes of metadata note groups
             node(5, 4, us=1, inputs='[{"pg_name": "7", "ranks": [0]}]'),
-            *([node(2, 7, 1, comm_type=0, comm_size=64, pg_name="7")] if r else []),
-            node(3, 7, 1, comm_type=0, comm_size=96, pg_name="8"),
+            *of_rank,
         )
-        for r in range(3)
+        for of_rank in sent
     ]
     path = write(tmp_path, *ranks)
     assert sent_bytes(path, 3) == 2 * 64 + 4 * 96
     # the file that ends as the prefix does, of several
-    for rank, raw in enumerate(ranks):
-        (tmp_path / f"work_2.{rank}.et").write_bytes(raw)
+    for rank, of_rank in enumerate(sent):
+        (tmp_path / f"work_2.{rank}.et").write_bytes(chakra(node(1, 1), *of_rank))
     (tmp_path / "comm_group_1.json").write_text('{"7": [0, 1]}')
     (tmp_path / "comm_group_2.json").write_text('{"7": [1, 2], "8": [0, 1, 2]}')
     assert sent_bytes(str(tmp_path / "work_2.0.et"), 3) == 2 * 64 + 4 * 96
@@ -261,18 +267,22 @@ def test_what_does_not_depend_runs_side_by_side(tmp_path: Path) -> None:
     assert graph.schedule(1e9).seconds == pytest.approx(7e-3)
     assert graph.exposed_s(graph.schedule(1e9)) == {"groups of 4": pytest.approx(3e-3)}
     assert packets_s(path, 4) == pytest.approx(7e-3, rel=0.01)
-    # a chain is the sum
-    chain = [node(2, 4, us=3000), node(1, 7, 2, comm_type=0, comm_size=4_000_000)]
+    # a chain is the sum, also through a node that takes no time
+    chain = [node(2, 4, us=3000), node(4, 1, 2)]
+    chain.append(node(1, 7, 4, comm_type=0, comm_size=4_000_000))
     path = write(tmp_path, chakra(*chain, node(3, 4, 1, us=1000)))
     assert chakra_graph(path, 4).schedule(1e9).seconds == pytest.approx(10e-3)
     assert packets_s(path, 4) == pytest.approx(10e-3, rel=0.01)
 
 
-def test_iterations_follow_each_other(tmp_path: Path) -> None:
-    """A collective that nothing needs ends before the next iteration begins: 2 x 6 ms."""
-    path = write(
-        tmp_path, chakra(node(1, 7, comm_type=0, comm_size=4_000_000), node(2, 4, us=1000))
-    )
+@pytest.mark.parametrize(
+    ("n_bytes", "us", "needs"), [(4_000_000, 1000, ()), (2_000_000, 3000, (1,))]
+)
+def test_iterations_follow_each_other(n_bytes, us, needs, tmp_path) -> None:
+    """2 x 6 ms: a collective that nothing needs ends before the next iteration begins; one of 3 ms
+    waits for the 3 ms of computing that follow on that of the iteration before."""
+    collective = node(1, 7, comm_type=0, comm_size=n_bytes)
+    path = write(tmp_path, chakra(collective, node(2, 4, *needs, us=us)))
     made = make_pattern("training-file", 4, 1, 2, RNG, {"file": path})
     machine = {"radix": 16, "levels": 2, "bandwidth_Bps": 1_000_000_000}
     routing = nc.make_routing(nc.make_topology("fattree", machine))
@@ -409,7 +419,7 @@ def test_a_roofline(tmp_path: Path) -> None:
     # a recorded time is taken without a roofline
     timed = write(tmp_path, chakra(node(1, 4, num_ops=10**9, us=1000)))
     assert make_pattern("training-file", 1, 1, 1, RNG, {"file": timed}).compute_s.sum() == 1e-3
-    write(tmp_path, chakra(node(1, 4, num_ops=2 * 10**12, tensor_size=5 * 10**9)))
+    write(tmp_path, chakra(node(1, 4, num_ops=2 * 10**12), node(2, 4, us=5)))
     with pytest.raises(NetcosimError, match=r"node 1: computing with num_ops and no duration; set"):
         sent_bytes(path, 1)
     assert sent_bytes(path, 1, compute=False) == 0
@@ -743,6 +753,12 @@ def graphs(draw: st.DrawFn) -> StepGraph:
             seconds = size * 1e-9 if what == "compute" else 0.0
             lists[first].append(Node(what, needs(first), seconds=seconds, number=number))
     return StepGraph(tuple(map(tuple, lists)))
+
+
+def test_of_two_that_can_begin_the_smaller_number_does() -> None:
+    """Wherever it is listed: 2 s of number 1, then 1 s of number 2."""
+    both = [Node("compute", (), seconds=3.0 - n, number=n) for n in (2, 1)]
+    assert StepGraph((tuple(both),)).schedule().begin_s.tolist() == [2.0, 0.0]
 
 
 @given(graphs())

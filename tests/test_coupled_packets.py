@@ -20,6 +20,7 @@ from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, SharedNetwork
 from cosim.network.isolated_loops import IsolatedLoop, IsolatedLoops
 from cosim.network.job_network import JobLoads, JobNetwork
+from cosim.network.loops import LoopTimes
 from cosim.network.mix import CommunicationMix, PatternShare
 from cosim.network.situation import Situation
 from cosim.parameters import PHASES
@@ -301,6 +302,25 @@ def test_short_jobs_meet_long_ones_by_their_shares_of_the_time() -> None:
     network, jobs = pairs_on_a_cable([0.5, 0.4], (1_000_000, 93_000))
     judge = PacketJudge(JobLoads(network), LONG, PacketRecord())
     assert judge.judge(jobs) == pytest.approx([1.2, 1.2], rel=0.03)
+
+
+def test_the_longest_job_ends_a_judgement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 0.55 of its six periods, in which the short one has had more than eight."""
+    network, jobs = pairs_on_a_cable([0.5, 0.4], (1_000_000, 93_000))
+    judge = PacketJudge(JobLoads(network), PacketBudget(periods=6, phases=1), PacketRecord())
+    long = judge._isolated.of(jobs[0], 1.0)
+    judge._isolated.of(jobs[1], 1.0)
+    assert long is not None
+    until_s: list[float] = []
+    watched = Ensemble.watched
+
+    def noted(self: Ensemble, most_s: float, n: int, **options: int) -> LoopTimes:
+        until_s.append(most_s)
+        return watched(self, most_s, n, **options)
+
+    monkeypatch.setattr(Ensemble, "watched", noted)
+    judge.judge(jobs)
+    assert until_s == pytest.approx([3.3 * long.period_s])
 
 
 def a_pair_in_the_quiet() -> tuple[JobNetwork, tuple[Situation, ...]]:

@@ -86,7 +86,8 @@ JOBS = [
     slurm_job(3, 0, 0, state={"current": ["PENDING"], "reason": "Priority"}, nodes="None assigned"),
     slurm_job(5, 5000, 5600, state={"current": ["CANCELLED"], "reason": "None"})
     | {"time": slurm_job(5, 5000, 5600)["time"] | {"limit": number(60, infinite=True)}},
-    slurm_job(6, 6000, 6060) | {"time": slurm_job(6, 6000, 6060)["time"] | {"limit": number(None)}},
+    slurm_job(6, 6000, 6060, submit_line="sbatch -d afterok:2_4 x.sh")
+    | {"time": slurm_job(6, 6000, 6060)["time"] | {"limit": number(None)}},
 ]
 
 
@@ -106,7 +107,7 @@ def test_sacct_json_has_the_jobs_of_sacct(tmp_path: Path, indent: int | None) ->
     assert details.status is not None
     assert [details.status[k] for k in range(4)] == ["completed"] * 2 + ["cancelled", "completed"]
     assert details.dependency is not None
-    assert details.dependency[1] == [("afterok", 1)]
+    assert [details.dependency[k] for k in (1, 3)] == [[("afterok", 1)], [("afterok", 2)]]
     assert details.node_list is not None
     assert details.node_list.names == ("n1", "n2")
     gpus = read(tmp_path, "sacct", json.dumps(document, indent=indent), size_unit="gpu")

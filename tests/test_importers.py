@@ -369,6 +369,8 @@ def test_flux_columns_that_stand_in_for_others(tmp_path: Path) -> None:
     [
         ("{", "not valid JSON"),
         ('{"jobs": 5}', 'no list of jobs ("jobs": [...])'),
+        ('{"data": {"jobs": []}}', 'no list of jobs ("jobs": [...])'),
+        ('{"jobs": []', "not valid JSON"),
         ('{"jobs": [5]}', 'job 1 of the list has no "id"'),
         (json.dumps([flux_job(nnodes="many")]), "job 1 of the list: nnodes is 'many'; a number"),
         (json.dumps([flux_job(t_run=float("inf"))]), "t_run is inf; a number is needed"),

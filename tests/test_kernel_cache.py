@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from netsim import kernel_cache as module
-from netsim.kernel_cache import cache_folder, folder_name_of, imported_sources, kernel_sources
+from netsim.kernel_cache import (
+    KernelLocator,
+    cache_folder,
+    folder_name_of,
+    imported_sources,
+    kernel_sources,
+)
 from netsim.routing.kernels import route
 
 ROOT = Path(module.__file__).resolve().parent.parent
@@ -78,6 +84,16 @@ def test_tables_of_a_folder_name_its_kernels_that_do_not_import_them(tmp_path, m
             cached.cache_clear()
         names.append(folder_name_of(kernel))
     assert names[0] == names[2] != names[1]
+    monkeypatch.setattr(module, "_numba_version", lambda: b"another")
+    folder_name_of.cache_clear()
+    assert folder_name_of(kernel) not in names
+
+
+def test_functions_of_one_name_in_one_file_are_kept_apart(tmp_path):
+    functions = [lambda: 1, lambda: 2]
+    functions.append(lambda: 3)
+    kept = [KernelLocator(function, tmp_path).get_disambiguator() for function in functions]
+    assert kept[0] == kept[1] != kept[2]
 
 
 def test_numba_keeps_kernels_there() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -95,6 +96,16 @@ def test_two_jobs_on_one_link_take_twice_as_long_as_isolated_ones(tmp_path):
     np.testing.assert_allclose(found["interference_ratio"], 0.5, rtol=NEAR)
     np.testing.assert_allclose(found["locality_ratio"], 1, rtol=NEAR)
     assert (found["policy_s"] == found["policy_alone_s"]).all()
+
+
+@pytest.mark.parametrize(("node_bytes", "often"), [(NODE_BYTES, 5), (64, 1)])
+def test_a_job_repeats_as_often_as_its_bytes_take_a_link_time(tmp_path, node_bytes, often):
+    """64 bytes take 13 ns of a link and more than ten times as long on their way: once."""
+    found = replace(study(tmp_path), communications=[exchange(node_bytes)])
+    [index] = np.flatnonzero(found.sides["ta"].schedule.workload.job_id == FIRST).tolist()
+    count, once_s = Pairing(found, 5, 32).repeat(index)
+    assert count == often
+    assert (once_s > 10 * node_bytes / LINK_BPS) == (often == 1)
 
 
 def test_jobs_on_links_of_their_own_do_not_feel_each_other(tmp_path):

@@ -50,9 +50,10 @@ def finish(simulate: Simulate, sent: list[tuple[int, int]], settings: PacketConf
 
 
 def test_each_head_of_a_fifo_pays_after_its_predecessor_has_left(simulate: Simulate) -> None:
-    """The second asks when the first has crossed, at A + O + S."""
-    got = finish(simulate, [(0, 1)] * 3, allocated(O))
-    assert got == [A + i * (O + S) + L for i in (1, 2, 3)]
+    """The second asks when the first has crossed, at A + O + S, also for another output."""
+    for destinations in ((1, 1, 1), (1, 2, 1)):
+        got = finish(simulate, [(0, node) for node in destinations], allocated(O))
+        assert got == [A + i * (O + S) + L for i in (1, 2, 3)]
     assert finish(simulate, [(0, 1)] * 3, allocated(0)) == [A + i * S + L for i in (1, 2, 3)]
 
 

@@ -202,11 +202,13 @@ def test_who_waited_longest_goes_first_or_whose_turn_it_is(simulate, arbitration
     assert got.message_finish_ps[[1, 2]].tolist() == (times if first == 0 else times[::-1])
 
 
-def test_round_robin_goes_on_after_the_one_served_last(simulate: Simulate) -> None:
-    """Three inputs, two packets each, one output: 0 1 2 0 1 2."""
+@pytest.mark.parametrize("overhead", [0, S])
+def test_round_robin_goes_on_after_the_one_served_last(simulate, overhead):
+    """Three inputs, two packets each, one output: 0 1 2 0 1 2; also of allocated channels."""
     sent = flows([(i, 3) for i in (0, 1, 2) for _ in range(2)], 1000, 4)
-    got = simulate(line([0] * 4), sent, switch(arbitration="round-robin"))
-    turns = (got.message_finish_ps - (A + L)) // S
+    settings = switch(arbitration="round-robin", crossing_overhead_s=overhead * 1e-12 or None)
+    got = simulate(line([0] * 4), sent, settings)
+    turns = (got.message_finish_ps - (A + L)) // (overhead + S)
     assert turns.tolist() == [1, 4, 2, 5, 3, 6]
 
 

@@ -15,7 +15,7 @@ from test_coupled_packets import long_messages
 from alloc.policy import Request
 from alloc.registry import make_policy
 from cosim.network import isolated_loops
-from cosim.network.communication import Communication, rounded_s
+from cosim.network.communication import Communication, remember, rounded_s
 from cosim.network.ensemble import Ensemble
 from cosim.network.isolated_loops import (
     IsolatedLoop,
@@ -108,6 +108,14 @@ def test_what_waits_has_what_packets_said(monkeypatch: pytest.MonkeyPatch) -> No
     live.end(2)
     live.settle(150.0)
     live.end(1)
+    assert live.settle(200.0) == {0: 1.0}
+    # what packets have said of a job is over once it is alone: the next neighbour is estimated
+    by_flow[2] = 1.6
+    live.judge.record.spent_s = 10.0
+    live.start(3, situation((2, 5)))
+    found = live.settle(200.0)
+    assert [1 + 0.5 * (found[job] - 1) for job in (0, 3)] == pytest.approx([2.2, 2.2])
+    live.end(3)
     assert live.settle(200.0) == {0: 1.0}
     live.end(0)
     live.settle(300.0)
@@ -330,6 +338,17 @@ def test_ranks_drift_apart_until_their_messages_no_longer_meet() -> None:
     long_s = float(np.diff(ends_ps[100:]).mean()) / 1e12
     assert period_s - job.compute_s > 1.2 * (long_s - job.compute_s)
     assert abs(period_s + drift_s - long_s) < (period_s - long_s) / 3
+    # of 48 periods those after half of them
+    settled_ps = Ensemble(network, [job]).watched(48 * period_s, 1, stream=1).ends_ps[0]
+    late_s = float(np.diff(settled_ps[len(settled_ps) // 2 - 1 :]).mean()) / 1e12
+    assert period_s + drift_s == pytest.approx(late_s, rel=1e-9)
+
+
+def test_the_oldest_of_too_many_values_is_forgotten() -> None:
+    known: dict[int, int] = {}
+    for k in range(4):
+        assert remember(known, k, k * k, 3) == k * k
+    assert known == {1: 1, 2: 4, 3: 9}
 
 
 def test_starts_of_four_draws_are_spread_evenly() -> None:

@@ -289,6 +289,12 @@ def test_a_job_of_the_first_queue_is_not_promoted() -> None:
     # in the second queue: it has run 12 s and waited 5
     las.ended(0, 17.0)
     assert las.changes_s(0, 17.0) == 24.0
+    # and with a quarter of the 12 s it has waited long enough already
+    las = AttainedService(jobs([0], [40], [1]), Attained((10.0,), 0.25))
+    for begin_s, end_s in ((0.0, 5.0), (10.0, 17.0)):
+        las.started(0, begin_s)
+        las.ended(0, end_s)
+    assert las.score(np.array([0]), 17.0).tolist() == [0]
 
 
 def test_a_job_that_crosses_as_it_is_preempted_stays_in_the_second_queue() -> None:

@@ -11,6 +11,7 @@ from routing_machines import on_every_routing
 
 from netsim.errors import NetcosimError
 from netsim.routing.base import Hop, Routing, View
+from netsim.routing.dragonfly_reference import fs_per_byte
 from netsim.routing.registry import ROUTINGS, default_routing, make_routing, routings_for
 from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.fattree import fat_tree
@@ -333,3 +334,8 @@ def test_adaptive_local_takes_the_freer_of_two_links() -> None:
     ]
     assert len(after) > 10
     assert all(link < s.first_global_link for link in after)
+
+
+def test_the_time_of_a_byte_that_ugal_compares_is_rounded_to_femtoseconds() -> None:
+    """1e15 / 3e9 = 333,333.3 and 1e15 / 6e9 = 166,666.7."""
+    assert [fs_per_byte(10**9 * k) for k in (1, 3, 6)] == [1_000_000, 333_333, 166_667]

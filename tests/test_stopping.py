@@ -221,6 +221,8 @@ def test_a_second_signal_does_not_break_an_orderly_end() -> None:
     with pytest.raises(Terminated):
         command()
     assert done == ["tidied up"]
+    # nor does one in what comes after the block
+    assert {signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)} == {signal.SIG_IGN}
 
 
 def test_the_first_signal_counts_where_it_was_dropped() -> None:
@@ -271,9 +273,11 @@ def test_a_thread_may_be_in_a_block() -> None:
 def test_a_block_leaves_signals_as_they_were() -> None:
     """And an interrupt that Python raises itself is a stop."""
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    hooks = sys.unraisablehook, sys.excepthook
     with stoppable():
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert (sys.unraisablehook, sys.excepthook) == hooks
     with pytest.raises(Stopped), stoppable():
         raise KeyboardInterrupt
 

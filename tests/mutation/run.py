@@ -9,11 +9,11 @@ they fail there, nothing could be learnt from a failure later. A change that no 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import queue
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import tomllib
@@ -23,6 +23,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("mutants.toml")
 NOT_COPIED = shutil.ignore_patterns(
@@ -31,6 +33,9 @@ NOT_COPIED = shutil.ignore_patterns(
 ALL_PASSED, SOME_FAILED = 0, 1
 NOT_RUN = (4, 5)
 """What pytest returns for a wrong command line, and where it finds no test."""
+PROCESSES = multiprocessing.get_context("forkserver")
+"""Copies of a process that has loaded what all tests load, which takes longer than most tests."""
+PROCESSES.set_forkserver_preload(["pytest", "hypothesis.strategies", "numba", "simpy"])
 
 
 @dataclass(frozen=True)
@@ -90,35 +95,43 @@ def read_table(path: Path, root: Path) -> tuple[dict[str, list[str]], list[Mutan
     return suites, mutants
 
 
-def run_tests(tree: Path, tests: list[str], timeout_s: float) -> tuple[bool, str]:
-    """Whether all tests pass in a tree, and what pytest said. A run that hangs has failed."""
-    env = os.environ | {
+def _pytest(tree: Path, arguments: list[str], output: Path) -> None:
+    """Run tests in a process of its own."""
+    os.setsid()
+    with output.open("w") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    os.chdir(tree)
+    os.environ |= {
         "PYTHONPATH": str(tree),
         "NETCOSIM_CACHE_DIR": str(tree.parent / "kernels"),
         "NETCOSIM_SHARED": os.environ.get("NETCOSIM_SHARED", str(ROOT.parent / "shared")),
         "HYPOTHESIS_PROFILE": "mutants",
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command += ["-m", "not slow", *tests]
-    with subprocess.Popen(
-        command,
-        cwd=tree,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        try:
-            said, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            return False, f"no end after {timeout_s:g} s"
-    if process.returncode in NOT_RUN:
+    sys.path.insert(0, str(tree))
+    code = pytest.main(arguments)
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def run_tests(tree: Path, tests: list[str], timeout_s: float) -> tuple[bool, str]:
+    """Whether all tests pass in a tree, and what pytest said. A run that hangs has failed.
+
+    The test that failed last is the first one.
+    """
+    output = tree.with_suffix(".txt")
+    arguments = ["-x", "--ff", "-q", "-m", "not slow", *tests]
+    process = PROCESSES.Process(target=_pytest, args=(tree, arguments, output))
+    process.start()
+    process.join(timeout_s)
+    if process.exitcode is None:
+        os.killpg(process.pid or 0, signal.SIGKILL)
+        process.join()
+        return False, f"no end after {timeout_s:g} s"
+    said = output.read_text(errors="replace")
+    if process.exitcode in NOT_RUN:
         raise SystemExit(f"pytest {' '.join(tests)} ran no tests:\n{said}")
-    return process.returncode == ALL_PASSED, said
+    return process.exitcode == ALL_PASSED, said
 
 
 def run_mutant(tree: Path, mutant: Mutant, tests: list[str], timeout_s: float) -> bool:

@@ -52,7 +52,7 @@ def _cells(entry: Any) -> list[str]:
         *(_whole(_number(entry, "time", name) or None) for name in ("submission", "eligible")),
         *(_whole(_number(entry, "time", name) or None) for name in ("start", "end", "elapsed")),
         _whole(_number(entry, "time", "suspended")),
-        "" if limit is None else f"{_whole(limit // 60)}:{_whole(limit % 60)}:00",
+        "" if limit is None else f"{_whole(limit)}:00",
         _whole(nodes),
         _whole(counts.get("cpu")),
         ",".join(f"{name}={_whole(count)}" for name, count in counts.items()),

@@ -145,8 +145,8 @@ def _read(kind: type[Archived], data: bytes, **parts: object) -> Archived:
     try:
         words: Mapping[str, Any] = dict(model.model_validate_json(text, strict=True))
     except ValidationError as error:
-        where, told = error.errors()[0]["loc"], error.errors()[0]["msg"]
-        raise ValueError(f"{where[0] if where else 'words'}: {told}") from None
+        where, reason = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        raise ValueError(f"{where[0] if where else 'words'}: {reason}") from None
     return kind(**arrays, **parts, **words)  # type: ignore[arg-type]
 
 

@@ -38,8 +38,14 @@ from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, PLAIN_KERNEL
 
 CALM = 10.0
 DAMPING = 0.7
-FELT_PART = 1 / 3
-"""Of the most that a change of a link's use can do to a neighbour: nine in ten feel less."""
+FELT_PART, LEAST_FELT = 1 / 3, 0.1
+"""Parts of the largest possible effect of a change of a link's use on a job: at its start (nine in
+ten feel less), and the least that is expected of any job."""
+FELT_BEFORE, FELT_NOW = 0.5, 1.2
+"""A job expects these multiples of what it expected before and of what it has felt now: 2.4 times
+what it feels, if that stays."""
+REST = 0.25
+"""Of the first step of a job: how much its own step can move it further."""
 ROUNDS, NEAR = 16, 0.002
 """Of the search for the computing time that gives a job its fraction; its accuracy, in periods."""
 
@@ -49,8 +55,8 @@ class Jobs(NamedTuple):
 
     ``pause``: computing between two iterations over an iteration's isolated communication
     ``alone_s``; ``compute_s``: that computing; ``span_s``: how long an iteration's messages take in
-    isolation; ``train``: packets of a message in one buffer; ``meets``: see `neighbours`; ``key``:
-    of its random phases.
+    isolation; ``train``: packets of a message in one buffer; ``meets``: see `neighbours`; ``felt``:
+    see `disturb`; ``key``: of its random phases.
     """
 
     n_links: NDArray[np.int64]
@@ -61,6 +67,7 @@ class Jobs(NamedTuple):
     span_s: NDArray[np.float64]
     train: NDArray[np.float64]
     meets: NDArray[np.float64]
+    felt: NDArray[np.float64]
     key: NDArray[np.int64]
     pause: NDArray[np.float64]
     stretch: NDArray[np.float64]
@@ -149,6 +156,7 @@ def enter(jobs, rows, run, c, job, load, settled):  # type: ignore[no-untyped-de
         isolate(jobs, job, run, c)
         jobs.stretch[job] = jobs.reported[job] = 1.0
         jobs.meets[job] = 0.0
+        jobs.felt[job] = FELT_PART
     own = own_links(jobs, job)
     for i in range(n):
         link = own.link[i]
@@ -195,10 +203,10 @@ def disturb(jobs, rows, w, job, links, busy_s, part, tolerance, tail):  # type: 
 
     A link of which another takes ``u`` more is slower by at most about ``u`` times the slowness
     squared, for the part of its communication for which the neighbour uses it, and feels it for the
-    share of time in which the other communicates. `FELT_PART` of the largest such effect adds up
-    with those of other changes until the neighbour is recomputed.
+    share of time in which the other communicates. The part of the largest such effect that the
+    neighbour has felt so far adds up with those of other changes until it is recomputed.
     """
-    more_s = FELT_PART * part / job_period_s(jobs, job)
+    more_s = part / job_period_s(jobs, job)
     w.effect[job] = 0.0  # not counted: each link would have to exclude it otherwise
     n = 0
     for i in range(len(links)):
@@ -216,7 +224,7 @@ def disturb(jobs, rows, w, job, links, busy_s, part, tolerance, tail):  # type: 
     w.effect[job] = -1.0
     for k in range(n):
         other = w.felt[k]
-        w.unrest[other] += w.effect[other]
+        w.unrest[other] += jobs.felt[other] * w.effect[other]
         w.effect[other] = -1.0
         if w.unrest[other] > tolerance:
             tail = push(w, other, tail)
@@ -264,6 +272,7 @@ def solve(jobs, rows, w, run, c, coming, tail, tolerance, max_tries):  # type: i
         job = np.int64(w.queue[head])
         head = head + 1 if head + 1 < size else 0
         w.queued[job] = False
+        effect = w.unrest[job] / jobs.felt[job]
         w.unrest[job] = 0.0
         if jobs.n_links[job] == 0:
             continue  # has left
@@ -272,7 +281,7 @@ def solve(jobs, rows, w, run, c, coming, tail, tolerance, max_tries):  # type: i
             continue
         w.tries[job] += 1
         # smaller steps where it goes to and fro
-        damping = DAMPING * min(1.0, CALM / w.tries[job])
+        damping = 1.0 if w.tries[job] == 1 else DAMPING * min(1.0, CALM / w.tries[job])
         own, compute_s = own_links(jobs, job), jobs.compute_s[job]
         most_slow = jobs.floats[jobs.float_begin[job] + MOST_SLOW]
         # no other job to wait for: exactly 1, at once
@@ -284,6 +293,9 @@ def solve(jobs, rows, w, run, c, coming, tail, tolerance, max_tries):  # type: i
             period_s = max(period_s, capacity_s(jobs, rows, own, job))
             # paths among others may happen to be shorter than those in isolation
             goal = max(1.0, (period_s - compute_s) / jobs.alone_s[job])
+        if effect > 0.0 and w.tries[job] == 1:
+            felt = FELT_BEFORE * jobs.felt[job] + FELT_NOW * abs(goal / old - 1.0) / effect
+            jobs.felt[job] = min(1.0, max(LEAST_FELT, felt))
         near = alone or abs(goal - old) <= tolerance * old
         update_rows(jobs, rows, c, own, job, goal if near else old + damping * (goal - old))
         moved = abs(jobs.stretch[job] / jobs.reported[job] - 1.0)
@@ -291,6 +303,6 @@ def solve(jobs, rows, w, run, c, coming, tail, tolerance, max_tries):  # type: i
             jobs.reported[job] = jobs.stretch[job]
             w.touched[job] = True
             tail = disturb(jobs, rows, w, job, own.link, own.busy_s, moved, tolerance, tail)
-        if not near:
+        if not near and (w.tries[job] > 1 or REST * abs(goal - old) > tolerance * old):
             tail = push(w, job, tail)
     return given_up

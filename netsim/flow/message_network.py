@@ -350,6 +350,7 @@ def _jobs(slots: int, room: _Size) -> kernels.Jobs:
         span_s=np.zeros(slots),
         train=np.ones(slots),
         meets=np.zeros(slots),
+        felt=np.ones(slots),
         key=np.zeros(slots, dtype=np.int64),
         pause=np.zeros(slots),
         stretch=np.ones(slots),

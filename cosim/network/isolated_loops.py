@@ -296,6 +296,10 @@ class IsolatedLoops:
         """Return whether a job sends anything between nodes."""
         return self._sends(self._job(situation, 1.0))
 
+    def bound_s(self, situation: Situation) -> float:
+        """Return for how long an iteration of a job keeps its busiest link busy."""
+        return Ensemble(self._network, [self._job(situation, 1.0)]).loads[0].isolated_bound_s
+
     def _job(self, situation: Situation, message_scale: float) -> PlacedJob:
         key = (situation.share, message_scale)
         if key not in self._shortened:  # one object, which keeps its programs

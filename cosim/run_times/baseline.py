@@ -156,7 +156,7 @@ class Baseline:
         places = {(self._of_pilot, self._of_pilot.place(at), near) for at in reference_at}
         own_place = self._loops, self._loops.place(own), near
         alike, new = places == {own_place}, (places | {own_place}) - self._seen
-        simulates = not new or self._in_pace() or not (alike or self._has_enough_like(own))
+        simulates = not new or self._may_simulate(own, alike)
         if alike and not (simulates and self._beside_groups):
             self.record.n_equal += 1
             return self._not_simulated(own, near, 1.0)
@@ -192,16 +192,14 @@ class Baseline:
         on_reference_s = float(np.mean([self._of_pilot.bound_s(place) for place in places]))
         return self._loops.bound_s(own) / on_reference_s
 
-    def _in_pace(self) -> bool:
-        """Return whether loops have taken less than their budget by this start."""
-        done = min(1.0, self._n_started / self._n_jobs)
-        return self.record.loops_s < self._allowed_s * done
-
-    def _has_enough_like(self, own: Situation) -> bool:
-        """Return whether a job's class has its first jobs, or the budget is spent without them."""
-        if self.record.loops_s < self._allowed_s:
-            return self._like.count(own.share, own.n_nodes) >= LEAST_LIKE
-        return self._like.knows(own.share)
+    def _may_simulate(self, own: Situation, alike: bool) -> bool:
+        """Return whether a job's loops are in pace, or it is among the first of its class."""
+        spent_s, done = self.record.loops_s, min(1.0, self._n_started / self._n_jobs)
+        if alike or spent_s < self._allowed_s * done:
+            return spent_s < self._allowed_s * done
+        if spent_s < self._allowed_s:
+            return self._like.count(own.share, own.n_nodes) < LEAST_LIKE
+        return not self._like.knows(own.share)
 
     def _not_simulated(self, own: Situation, near: float, locality: float) -> Isolated:
         """Return a job's isolated run of a given locality."""

@@ -19,14 +19,6 @@ class LikeJobs:
     bound (not following it, or following it fully, is further off), times the sum of f r over that
     of f times this root in its class. So the mean locality of a sample is that of its estimates.
     Sizes are classed by powers of two: 2, 3 and 4, 5 to 8, and so on.
-
-    Examples
-    --------
-    >>> like = LikeJobs()
-    >>> like.add(share=0, n_nodes=2, fraction=0.1, locality=1.0, bound=lambda: 1.0)
-    >>> like.add(share=0, n_nodes=2, fraction=0.5, locality=1.3, bound=lambda: 1.0)
-    >>> round(like.locality(share=0, n_nodes=2, fraction=0.2, bound=1.0), 3)
-    1.1
     """
 
     _classes: dict[int, dict[int, _SizeClass]] = field(default_factory=dict)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from queue_helpers import make_workload
 from selection import first_only
-from test_baseline import network_of, pilot_at
+from test_baseline import network_of, pilot_at, slow_cable
 
 from alloc.policy import Placement
 from cosim.network import isolated_loops
@@ -135,21 +136,35 @@ def test_what_a_run_before_has_simulated_costs_as_much() -> None:
     assert spent_s[0] == spent_s[1] > 9 * 0.004
 
 
+def bounded(bound: float) -> Callable[[], float]:
+    return lambda: bound
+
+
 def test_like_jobs_by_hand() -> None:
     """Three jobs of 5 to 8 nodes stretch by 0.4 / 0.8; with one of 9 to 16 they are four: 0.6 / 1.
-    Of another communication one job is all there is."""
+    Of another communication one job is all there is. A bound of 4 doubles the stretch of 1.6."""
     like = LikeJobs()
     for n_nodes, fraction, locality in ((5, 0.1, 1.1), (8, 0.4, 1.1), (6, 0.3, 1.2), (9, 0.2, 1.2)):
-        like.add(0, n_nodes, fraction, locality)
-    like.add(1, 2, 0.5, 0.75)
+        like.add(0, n_nodes, fraction, locality, bounded(1.0))
+    like.add(1, 2, 0.5, 0.75, bounded(1.0))
     assert [like.count(0, n) for n in (4, 5, 8, 9, 16, 17)] == [0, 3, 3, 1, 1, 0]
-    assert like.locality(0, 7, 0.2) == pytest.approx(1 + 0.2 * 0.6 / 1.0)
-    assert like.locality(1, 100, 1.0) == pytest.approx(0.5)
-    like.add(0, 7, 0.2, 0.9)
-    assert like.locality(0, 7, 0.2) == pytest.approx(1 + 0.2 * 0.3 / 1.0)
-    assert like.locality(0, 16, 0.2) == pytest.approx(1 + 0.2 * 0.5 / 1.2)
+    assert like.locality(0, 7, 0.2, 1.0) == pytest.approx(1 + 0.2 * 0.6 / 1.0)
+    assert like.locality(0, 7, 0.2, 4.0) == pytest.approx(1 + 0.2 * (2 * 1.6 - 1))
+    assert like.locality(1, 100, 1.0, 1.0) == pytest.approx(0.5)
+    like.add(0, 7, 0.2, 0.9, bounded(1.0))
+    assert like.locality(0, 7, 0.2, 1.0) == pytest.approx(1 + 0.2 * 0.3 / 1.0)
+    assert like.locality(0, 16, 0.2, 1.0) == pytest.approx(1 + 0.2 * 0.5 / 1.2)
     assert like.knows(1)
     assert not like.knows(2)
+
+
+def test_the_bound_is_that_of_the_busiest_link() -> None:
+    """A megabyte at 5 GB/s within a router, at half of that over the cable between two."""
+    network, of_nodes = network_of(slow_cable()), []
+    for nodes in ([0, 1], [0, 4]):
+        at = np.array(nodes, np.int32).tobytes()
+        of_nodes.append(network.loads.isolated.bound_s(Situation(0, at, draw=0)))
+    assert of_nodes == pytest.approx([2e-4, 4e-4])
 
 
 @pytest.mark.parametrize("seed", first_only(range(5)))
@@ -157,10 +172,13 @@ def test_estimates_have_the_mean_of_their_sample(seed: int) -> None:
     """Whatever the stretches, and however they depend on fractions and sizes within the class."""
     rng = np.random.default_rng(seed)
     like = LikeJobs()
-    jobs = [(int(rng.integers(9, 17)), float(rng.uniform(0.01, 1))) for _ in range(20)]
-    known = [1 + f * rng.normal(0.02 * n, 0.1 + f) for n, f in jobs]
-    for (n_nodes, fraction), locality in zip(jobs, known, strict=True):
-        like.add(3, n_nodes, fraction, float(locality))
+    jobs = [
+        (int(rng.integers(9, 17)), float(rng.uniform(0.01, 1)), float(rng.uniform(0.3, 3)))
+        for _ in range(20)
+    ]
+    known = [1 + f * rng.normal(0.02 * n, 0.1 + f) for n, f, _ in jobs]
+    for (n_nodes, fraction, bound), locality in zip(jobs, known, strict=True):
+        like.add(3, n_nodes, fraction, float(locality), bounded(bound))
     assert np.mean([like.locality(3, *job) for job in jobs]) == pytest.approx(np.mean(known))
 
 

@@ -215,6 +215,19 @@ def test_a_plan_counts_what_is_asked_for(tmp_path: Path) -> None:
     assert alone.rounds == 3
 
 
+def test_a_plan_counts_isolated_loops_up_to_their_budget(tmp_path: Path) -> None:
+    """Six periods on two sets of nodes of each job, where the budget is larger than that."""
+    model = '"coupled-flow"\ncoupled-flow.budget = '
+    low, high = (
+        plan_run(
+            config_of(tmp_path, **{'"measured"': f'{model}"{s} s"', "= 12": "= 0"})[0], None, 1
+        )
+        for s in ("1e-3", "1e6")
+    )
+    policies = low.schedules
+    assert low.live_s < high.live_s < policies * 1e4
+
+
 def test_a_plan_counts_every_round(tmp_path: Path) -> None:
     """Each measures the snapshots and runs the queues once more."""
     measured = 'run_time_model = "measured"'

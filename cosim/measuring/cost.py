@@ -13,6 +13,8 @@ from cosim.measuring.base import Measure
 from cosim.measuring.snapshots import Study, snapshot_times
 from cosim.network.communication import Communication
 from cosim.network.isolated_loops import LEAST_FRACTION
+from cosim.network.placed_job import SharedNetwork
+from cosim.parameters import PERIODS
 from netsim.errors import NetcosimError
 from netsim.limits import MAX_INDEX, need_memory, shown
 from netsim.packet.checks import MAX_PACKET_HOPS, packets_of
@@ -133,6 +135,22 @@ def campaign_hops(study: Study, measure: Measure) -> float:
                 times += _BEGUN * (times > 0)
             packets += float(times @ one) * measured / looked_at
     return (packets + sum(counts.known.values())) * mean_hops(network.routing)
+
+
+def isolated_hops(
+    shared: SharedNetwork,
+    communications: Sequence[Communication],
+    share: NDArray[np.int64],
+    n_nodes: NDArray[np.int32],
+) -> float:
+    """Estimate the packet hops of six isolated periods of each job, on two sets of nodes."""
+    counts = PacketCounts(shared.packet.packet_bytes)
+    packets = sum(
+        counts.of(which, replace(communications[which], iterations=1), size * shared.ranks_per_node)
+        for which, size in zip(share.tolist(), n_nodes.tolist(), strict=True)
+        if size > 1
+    )
+    return 2 * PERIODS * packets * mean_hops(shared.routing)
 
 
 def _periods_of_longest(

@@ -178,7 +178,8 @@ class Ensemble:
         times = np.maximum(until_s - start_s, 0) / (self.least_s + pause_s)
         # where an iteration draws anew, another may be shorter than the one bounded
         spare = np.where([job.communication.draws for job in self.jobs], 2, 1)
-        counts = np.minimum(spare * (np.ceil(times).astype(int) + 1), most or MAX_INDEX)
+        most = most or MAX_INDEX
+        counts = np.minimum(spare * (np.ceil(times).astype(int) + 1), most)
         while True:
             traffic, rng = self._traffic(counts.tolist()), self._routing_rng(stream)
             result = simulate_packets(
@@ -192,7 +193,7 @@ class Ensemble:
             ended = (result.group_finish_ps >= 0) & (counts != most)
             if not ended.any():
                 return complete_iterations(traffic, counts, result, self._start_ps())
-            counts[ended] = np.minimum(2 * counts[ended], most or MAX_INDEX)
+            counts[ended] = np.minimum(2 * counts[ended], most)
 
     @cached_property
     def least_s(self) -> FloatArray:

@@ -285,7 +285,7 @@ class IsolatedLoops:
         key = (self.place(situation), message_scale)
         if key not in self._once:
             job, found = self._job(situation, message_scale), (0.0, 0)
-            if self._sends(job):
+            if self.sends(situation):
                 stream = substitute_id([job.job_id])
                 run = Ensemble(self._network, [job]).packets(stream=stream)
                 found = float(run.time_s[0]), run.packets.packet_hops
@@ -294,7 +294,11 @@ class IsolatedLoops:
 
     def sends(self, situation: Situation) -> bool:
         """Return whether a job sends anything between nodes."""
-        return self._sends(self._job(situation, 1.0))
+        return self._network.least_s(self._job(situation, 1.0)) > 0
+
+    def bound_s(self, situation: Situation) -> float:
+        """Return for how long an iteration of a job keeps its busiest link busy."""
+        return Ensemble(self._network, [self._job(situation, 1.0)]).loads[0].isolated_bound_s
 
     def _job(self, situation: Situation, message_scale: float) -> PlacedJob:
         key = (situation.share, message_scale)
@@ -307,7 +311,7 @@ class IsolatedLoops:
         once_s, hops = message_scale * situation.once_s, 0
         if not once_s:
             once_s, hops = self.once(situation, message_scale)
-        elif not self._sends(job):
+        elif not self.sends(situation):
             once_s = 0.0
         if not once_s:
             return None
@@ -329,10 +333,6 @@ class IsolatedLoops:
         hops += sum(found.packet_hops for found in tried.values())
         simulated = place, message_scale, once_s, given_s
         return IsolatedLoop(job.altered(compute_s=given_s), period_s, drift_s, simulated, hops)
-
-    def _sends(self, job: PlacedJob) -> bool:
-        """Return whether a job sends anything between nodes."""
-        return bool(Ensemble(self._network, [job]).least_s.all())
 
     def _period(self, looping: PlacedJob, once_s: float) -> LoopPeriod:
         stream = substitute_id([looping.job_id])

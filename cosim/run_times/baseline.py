@@ -13,6 +13,7 @@ on the machine's first nodes suggests, unless c then falls.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import partial
 from math import log2
 from typing import NamedTuple
 
@@ -148,17 +149,21 @@ class Baseline:
         (``own_links``); None if it sends nothing there."""
         self._n_started += 1
         own = self._situation(job, placement, own_links)
+        if not self._loops.sends(own):
+            return None
         near = near_fraction(own.fraction)
-        places = {(self._of_pilot, self._of_pilot.place(at), near) for at in self._reference(job)}
+        reference_at = self._reference(job)
+        places = {(self._of_pilot, self._of_pilot.place(at), near) for at in reference_at}
         own_place = self._loops, self._loops.place(own), near
         alike, new = places == {own_place}, (places | {own_place}) - self._seen
-        simulates = not new or self._in_pace() or not (alike or self._has_enough_like(own))
+        simulates = not new or self._may_simulate(own, alike)
         if alike and not (simulates and self._beside_groups):
             self.record.n_equal += 1
             return self._not_simulated(own, near, 1.0)
         if not simulates:
             self.record.n_like += 1
-            locality = self._like.locality(own.share, own.n_nodes, own.fraction)
+            bound = self._bound(own, reference_at)
+            locality = self._like.locality(own.share, own.n_nodes, own.fraction, bound)
             return self._not_simulated(own, near, locality)
         reference = self.on_reference(job)
         if reference is None:
@@ -178,24 +183,26 @@ class Baseline:
         else:
             self.record.n_equal += 1
         if new and not alike:
-            self._like.add(own.share, own.n_nodes, own.fraction, locality)
+            bound_of = partial(self._bound, own, reference_at)
+            self._like.add(own.share, own.n_nodes, own.fraction, locality, bound_of)
         return Isolated(situation._replace(fraction=fraction), locality)
 
-    def _in_pace(self) -> bool:
-        """Return whether loops have taken less than their budget by this start."""
-        done = min(1.0, self._n_started / self._n_jobs)
-        return self.record.loops_s < self._allowed_s * done
+    def _bound(self, own: Situation, places: Sequence[Situation]) -> float:
+        """Return the bound of an iteration on a job's nodes, over the mean of some places."""
+        on_reference_s = float(np.mean([self._of_pilot.bound_s(place) for place in places]))
+        return self._loops.bound_s(own) / on_reference_s
 
-    def _has_enough_like(self, own: Situation) -> bool:
-        """Return whether a job's class has its first jobs, or the budget is spent without them."""
-        if self.record.loops_s < self._allowed_s:
-            return self._like.count(own.share, own.n_nodes) >= LEAST_LIKE
-        return self._like.knows(own.share)
+    def _may_simulate(self, own: Situation, alike: bool) -> bool:
+        """Return whether a job's loops are in pace, or it is among the first of its class."""
+        spent_s, done = self.record.loops_s, min(1.0, self._n_started / self._n_jobs)
+        if alike or spent_s < self._allowed_s * done:
+            return spent_s < self._allowed_s * done
+        if spent_s < self._allowed_s:
+            return self._like.count(own.share, own.n_nodes) < LEAST_LIKE
+        return not self._like.knows(own.share)
 
-    def _not_simulated(self, own: Situation, near: float, locality: float) -> Isolated | None:
+    def _not_simulated(self, own: Situation, near: float, locality: float) -> Isolated:
         """Return a job's isolated run of a given locality."""
-        if not self._loops.sends(own):
-            return None
         if self._beside_groups:
             once_s = self._once_s(own)
             near_s = rounded_s(once_s * (1 / max(near, LEAST_FRACTION) - 1))

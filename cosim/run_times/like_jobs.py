@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import sqrt
 
 LEAST_LIKE = 4
 """Jobs of a class that are simulated before others are estimated from them."""
@@ -13,45 +15,66 @@ class LikeJobs:
     """Stretch of communication by nodes, of simulated jobs: by communication and size class.
 
     A job that communicates for a fraction f of its time on the reference's nodes has a locality of
-    1 + f (r - 1), where r is the stretch. Its estimate is the sum of (locality - 1) over that of f
-    of its class, which makes the mean locality of a class that of its sample. Sizes are classed by
-    powers of two: 2, 3 and 4, 5 to 8, and so on.
-
-    Examples
-    --------
-    >>> like = LikeJobs()
-    >>> like.add(share=0, n_nodes=2, fraction=0.1, locality=1.0)
-    >>> like.add(share=0, n_nodes=2, fraction=0.5, locality=1.3)
-    >>> round(like.locality(share=0, n_nodes=2, fraction=0.2), 3)
-    1.1
+    1 - f + f r, where r is the stretch. It is estimated as the square root of the stretch of its
+    bound (not following it, or following it fully, is further off), times the sum of f r over that
+    of f times this root in its class. So the mean locality of a sample is that of its estimates.
+    Sizes are classed by powers of two: 2, 3 and 4, 5 to 8, and so on.
     """
 
-    _sums: dict[int, dict[int, tuple[int, float, float]]] = field(default_factory=dict)
-    """By communication and size class: jobs, and sums of f and of locality - 1."""
+    _classes: dict[int, dict[int, _SizeClass]] = field(default_factory=dict)
 
-    def add(self, share: int, n_nodes: int, fraction: float, locality: float) -> None:
-        """Count a simulated job."""
-        of_share = self._sums.setdefault(share, {})
-        size = (n_nodes - 1).bit_length()
-        n_jobs, of_time, extra = of_share.get(size, (0, 0.0, 0.0))
-        of_share[size] = n_jobs + 1, of_time + fraction, extra + locality - 1
+    def add(
+        self,
+        share: int,
+        n_nodes: int,
+        fraction: float,
+        locality: float,
+        bound: Callable[[], float],
+    ) -> None:
+        """Count a simulated job, whose iteration has this bound over that on the reference's nodes
+        (`cosim.network.isolated_loops.IsolatedLoops.bound_s`), computed if it is needed."""
+        of_share, size = self._classes.setdefault(share, {}), (n_nodes - 1).bit_length()
+        like = of_share.setdefault(size, _SizeClass())
+        like.n_jobs += 1
+        like.seen += locality - 1 + fraction
+        like.unbounded.append((fraction, bound))
 
     def count(self, share: int, n_nodes: int) -> int:
         """Return the simulated jobs of a class."""
-        return self._sums.get(share, {}).get((n_nodes - 1).bit_length(), (0,))[0]
+        like = self._classes.get(share, {}).get((n_nodes - 1).bit_length())
+        return 0 if like is None else like.n_jobs
 
     def knows(self, share: int) -> bool:
         """Return whether a job of a communication has been simulated."""
-        return share in self._sums
+        return share in self._classes
 
-    def locality(self, share: int, n_nodes: int, fraction: float) -> float:
+    def locality(self, share: int, n_nodes: int, fraction: float, bound: float) -> float:
         """Return the estimate: of the nearest classes that have `LEAST_LIKE` jobs together."""
-        size = (n_nodes - 1).bit_length()
-        n_jobs, of_time, extra = 0, 0.0, 0.0
-        for _, sums in sorted(
-            self._sums[share].items(), key=lambda item: (abs(item[0] - size), item[0])
-        ):
-            n_jobs, of_time, extra = n_jobs + sums[0], of_time + sums[1], extra + sums[2]
+        size, n_jobs, expected, seen = (n_nodes - 1).bit_length(), 0, 0.0, 0.0
+        of_share = self._classes[share]
+        for other in sorted(of_share, key=lambda other: (abs(other - size), other)):
+            like = of_share[other]
+            n_jobs, seen = n_jobs + like.n_jobs, seen + like.seen
+            expected += like.expected()
             if n_jobs >= LEAST_LIKE:
                 break
-        return 1 + fraction * extra / of_time
+        return 1 - fraction + fraction * sqrt(bound) * seen / expected
+
+
+@dataclass
+class _SizeClass:
+    """Simulated jobs of a communication and size class."""
+
+    n_jobs: int = 0
+    seen: float = 0.0
+    """Sum of f r."""
+    bounded: float = 0.0
+    unbounded: list[tuple[float, Callable[[], float]]] = field(default_factory=list)
+    """bounded, unbounded: Sum of f times the root of the bound, and f and bound of the jobs that
+    it does not have yet."""
+
+    def expected(self) -> float:
+        """Return the sum of f times the root of the bound."""
+        self.bounded += sum(fraction * sqrt(bound()) for fraction, bound in self.unbounded)
+        self.unbounded.clear()
+        return self.bounded

@@ -7,6 +7,7 @@ is a job's slowdown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -135,7 +136,8 @@ Frontier (docs/run-times.md). On larger machines hops take longer by the root of
 
 def cost_s(packet_hops: int, n_nodes: int = 0) -> float:
     """Estimate the CPU time of a simulation; it is the same on every machine."""
-    return SIMULATION_S + packet_hops * max(1.0, n_nodes / LARGE) ** 0.5 / HOPS_PER_S
+    slower = math.sqrt(max(1.0, n_nodes / LARGE))
+    return SIMULATION_S + packet_hops * slower / HOPS_PER_S
 
 
 class PacketJudge:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cosim.measuring.cost import HOPS_PER_S, campaign_hops, flow_level_s
+from cosim.measuring.cost import HOPS_PER_S, campaign_hops, flow_level_s, isolated_hops
 from cosim.registry import RUNTIME_MODELS
+from cosim.run_times.coupled import CoupledFlow
 from cosim.run_times.measured_times import Measured
 from cosim.run_times.packet_judge import cost_s
 from netcosim.config.config import Config
@@ -105,6 +106,11 @@ def plan_run(config: Config, out: Path | None, jobs: int) -> RunPlan:
         )
         live_s = one_s * len(policies)
     budget_s = getattr(config.queue.model_parameters(), "budget_s", 0.0)
+    n_nodes = context.machine.topology.n_nodes
+    if config.queue.run_time_model == CoupledFlow.name:
+        jobs_sent = context.drawn[0], context.queues.jobs.n_nodes
+        hops = isolated_hops(context.shared, context.communications, *jobs_sent)
+        budget_s = min(budget_s, cost_s(round(hops), n_nodes))
     sides = len(columns) if section.snapshots else 0
     study_snapshots = 0
     if section.snapshots:
@@ -115,10 +121,7 @@ def plan_run(config: Config, out: Path | None, jobs: int) -> RunPlan:
         packets_s = often * campaign_hops(study, context.measure) / HOPS_PER_S
         study_snapshots = often * len(study.numbers) * sides
         # each start and each end is judged by the packets of at most all that run
-        one_s = cost_s(
-            round(packets_s * HOPS_PER_S / max(1, study_snapshots)),
-            context.machine.topology.n_nodes,
-        )
+        one_s = cost_s(round(packets_s * HOPS_PER_S / max(1, study_snapshots)), n_nodes)
         budget_s = min(budget_s, 2 * len(context.queues.jobs) * one_s)
     live_s += budget_s * len(policies)
     elsewhere = 0 if reference.elsewhere is None else 1

@@ -23,10 +23,18 @@ from netcosim.report.effect import COMMUNICATION, RUN_TIME, WAIT, Effect, Quanti
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf, over_time, running_mean, time_unit
 from netcosim.report.figures.machine import gantt, link_heat_map, link_matrix, load_drawings
-from netcosim.report.figures.panels import FIVE, boxes
+from netcosim.report.figures.panels import FIVE, Heights, boxes, grouped_bars
 from netcosim.report.figures.policies import effect_bars, effect_dots, pair_matrix, waits_by_size
 from netcosim.report.figures.run import wait_shares
-from netcosim.report.figures.style import COLOURS, ON_COLOUR, colour, dash, marker, policy_colours
+from netcosim.report.figures.style import (
+    COLOURS,
+    ON_COLOUR,
+    colour,
+    dash,
+    marker,
+    new_figure,
+    policy_colours,
+)
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.policies import print_table
@@ -152,6 +160,21 @@ def test_bars_have_the_given_heights(drawn: dict[str, Figure]) -> None:
         round(p.get_height(), 9) for p in drawn["bars"].axes[0].patches if isinstance(p, Rectangle)
     )
     assert heights == [0.0, 0.0, 10.0, 10.0, 20.0, 20.0]
+
+
+@pytest.mark.parametrize("table", [list, pd.DataFrame])
+def test_bars_of_a_table_and_of_rows_are_the_same(table: Callable[[Any], Any]) -> None:
+    """Two groups, two kinds: the first of two rows at a place, and no bar where there is no row."""
+    rows = [
+        {"group": "g", "kind": "k", "height": 1.5},
+        {"group": "g", "kind": "k", "height": 9.0},
+        {"group": "h", "kind": "k", "height": 1.25},
+        {"group": "h", "kind": "l", "height": 1.0},
+    ]
+    _, [axis] = new_figure()
+    grouped_bars(axis, table(rows), "group", "kind", Heights("height", scale=100, zero=1.0))
+    heights = [patch.get_height() for patch in axis.patches]
+    np.testing.assert_array_equal(heights, [50.0, 25.0, np.nan, 0.0])
 
 
 def test_gantt_draws_one_block_a_run_of_nodes(drawn: dict[str, Figure]) -> None:

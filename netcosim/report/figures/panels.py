@@ -19,6 +19,8 @@ from netcosim.runs.frames import first_seen, groups
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netcosim.report.table import Table
+
 Draw = Callable[[Axes, "pd.DataFrame"], None]
 """Draws the rows of one panel."""
 FIVE = ("least", "q25", "median", "q75", "most")
@@ -99,14 +101,27 @@ class Heights(NamedTuple):
     zero: float = 0.0
     """A scale of 100 and a zero of 1 show ratios as percent above 1."""
 
-    def of(self, rows: pd.DataFrame, column: str) -> np.ndarray:
-        """Return the heights of one of the columns."""
-        return np.asarray(self.scale * (rows[column].to_numpy(dtype=float) - self.zero))
+    def of(self, rows: Sequence[Mapping[str, Any]], column: str) -> np.ndarray:
+        """Return the heights of one of the columns; nan where a row has none."""
+        values = np.array([row.get(column) for row in rows], dtype=float)
+        return self.scale * (values - self.zero)
+
+
+def _records(table: Table) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of a table, without pandas for rows."""
+    if isinstance(table, Sequence):
+        return table
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def _values(rows: Sequence[Mapping[str, Any]], column: str) -> list[Any]:
+    """Return a column's values in order of first appearance."""
+    return list(dict.fromkeys(row[column] for row in rows))
 
 
 def grouped_bars(
     axis: Axes,
-    frame: pd.DataFrame,
+    table: Table,
     x: str,
     by: str,
     heights: Heights,
@@ -124,11 +139,14 @@ def grouped_bars(
     appearance by default. ``name`` is the legend's name of a ``by`` value, ``numbers`` the format
     of the number over each bar, such as "%.1f".
     """
-    groups_shown = list(first_seen(frame, x) if order is None else order)
-    kinds = first_seen(frame, by)
+    records = _records(table)
+    groups_shown = list(_values(records, x) if order is None else order)
+    kinds = _values(records, by)
     width = 0.8 / len(kinds)
     for i, kind in enumerate(kinds):
-        rows = frame[frame[by] == kind].drop_duplicates(x).set_index(x).reindex(groups_shown)
+        # of several rows at one place the first
+        place = {row[x]: row for row in reversed(records) if row[by] == kind}
+        rows = [place.get(group, {}) for group in groups_shown]
         at = np.arange(len(groups_shown)) + (i - (len(kinds) - 1) / 2) * width
         paint = colour(i) if colours is None else colours[kind]
         if heights.outline is not None:
@@ -141,10 +159,10 @@ def grouped_bars(
             axis.vlines(at, low, high, color=INK, linewidth=0.9)
         if numbers:
             axis.bar_label(bars, fmt=numbers, fontsize=7, padding=1)
-        for group, place in zip(groups_shown, at, strict=True):
+        for group, middle in zip(groups_shown, at, strict=True):
             if marks is not None and (group, kind) in marks:
                 half, height = 0.45 * width, marks[group, kind]
-                axis.hlines(height, place - half, place + half, color=INK, lw=2, label="paper")
+                axis.hlines(height, middle - half, middle + half, color=INK, lw=2, label="paper")
     axis.axhline(0.0, color=INK, linewidth=0.8)
     _name_groups(axis, groups_shown)
 
@@ -188,7 +206,7 @@ def curves(
 
 def boxes(
     axis: Axes,
-    frame: pd.DataFrame,
+    table: Table,
     x: str,
     by: str,
     *,
@@ -203,11 +221,13 @@ def boxes(
     The five columns are the ends of the whiskers outside, the quartiles, and the median in the
     middle, each drawn ``scale`` times.
     """
-    groups_shown = list(first_seen(frame, x) if order is None else order)
-    kinds = first_seen(frame, by)
+    records = _records(table)
+    places = _values(records, x)
+    groups_shown = list(places if order is None else order)
+    kinds = _values(records, by)
     step = 0.8 / max(2, len(kinds))
-    apart = step if frame.duplicated(x).any() else 0.0
-    for row in frame.to_dict("records"):
+    apart = step if len(places) < len(records) else 0.0
+    for row in records:
         i = kinds.index(row[by])
         place = groups_shown.index(row[x]) + apart * (i - (len(kinds) - 1) / 2)
         low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)

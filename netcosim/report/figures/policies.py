@@ -25,7 +25,6 @@ from netcosim.report.figures.style import (
     marker,
     name_ticks,
 )
-from netcosim.runs.frames import first_seen
 from netsim.errors import NetcosimError
 
 SIZES = ((1, "1"), (8, "2-8"), (32, "9-32"), (128, "33-128"), (512, "129-512"), (2048, "513-2048"))
@@ -35,17 +34,17 @@ MORE = "more"
 
 def effect_bars(axis: Axes, effects: Sequence[Effect], colours: Mapping[str, str]) -> None:
     """Draw effects of one quantity by part of the jobs: groups of bars, a bar a policy."""
-    import pandas as pd
-
     [(quantity, against)] = {(effect.quantity, effect.against) for effect in effects}
-    frame = pd.DataFrame(
-        [(e.part.replace(" on ", "\n"), e.subject, e.value, e.low, e.high) for e in effects],
-        columns=["part", "policy", "value", "low", "high"],
-    )
-    groups = first_seen(frame, "part")
+    names = ("part", "policy", "value", "low", "high")
+    parts = [e.part.replace(" on ", "\n") for e in effects]
+    rows = [
+        dict(zip(names, (part, e.subject, e.value, e.low, e.high), strict=True))
+        for part, e in zip(parts, effects, strict=True)
+    ]
+    groups = list(dict.fromkeys(parts))
     grouped_bars(
         axis,
-        frame,
+        rows,
         "part",
         "policy",
         Heights("value", ends=("low", "high")),

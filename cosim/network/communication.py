@@ -152,7 +152,7 @@ class Communication:
         return {}
 
 
-_UNIT_BYTES, _KEPT, _KEPT_DRAWN, _MADE, _KEPT_NUMBERS = 1000, 20_000, 2000, 64, 64
+_UNIT_BYTES, _KEPT, _KEPT_DRAWN, _MADE, _KEPT_NUMBERS = 1000, 5000, 2000, 64, 64
 
 
 @lru_cache(maxsize=4096)

@@ -91,16 +91,6 @@ def test_hand_worked_numbers_of_reservations(reservations: int, starts: list[flo
     assert schedule(jobs, Mask(4), reservations=reservations).start_s.tolist() == expected
 
 
-def test_a_job_that_no_time_could_be_reserved_for_has_one_when_there_is_one() -> None:
-    """Two nodes. A has no walltime, so B of both nodes has no reservation and C goes first.
-
-    A ends at 10 s, and B is reserved the end of C, 101 s: D of 200 s waits for it.
-    """
-    walltimes = [np.inf, 10, 100, 200]
-    workload = make_workload([0, 0, 1, 11], [10, 10, 100, 200], [1, 2, 1, 1], walltimes)
-    assert schedule(workload, Mask(2)).start_s.tolist() == [0, 101, 1, 111]
-
-
 def test_a_shape_can_break_a_reservation() -> None:
     # 4 nodes in a row: A takes node 0 until 10, B nodes 1-2 until 4, C node 3 until 10. D asks for
     # 2 nodes and has them by count at 4. E (1 node, 1 s) comes at 4, behind D: D gets 1-2.

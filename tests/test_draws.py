@@ -109,11 +109,16 @@ def test_failures_are_seeded_by_the_seed_alone() -> None:
 
 
 def windows(content: dict[str, Any]) -> list[tuple[float, list[int]]]:
-    """The first failures of a run's queue."""
-    context = run_context(checked_config(content))
-    queues = context.queues
-    failures = draw_failures(queues.rules.failures, queues.topology, queues.draws.rng("failures"))
-    return [(one.start_s, np.flatnonzero(one.nodes).tolist()) for one in islice(failures, 5)]
+    """The first failures of a run's queue, which its own generator draws."""
+    queues = run_context(checked_config(content)).queues
+    failures = queues._setup("baseline", None, "easy")()._failures()
+    drawn = draw_failures(queues.rules.failures, queues.topology, queues.draws.rng("failures"))
+    found, expected = (
+        [(one.start_s, np.flatnonzero(one.nodes).tolist()) for one in islice(each, 5)]
+        for each in (failures, drawn)
+    )
+    assert found == expected
+    return found
 
 
 def mean_wait_s(content: dict[str, Any]) -> float:

@@ -92,6 +92,12 @@ def test_what_no_fabric_says(tmp_path: Path, old: str, new: str, told: str) -> N
     assert "\n" not in str(error.value)
 
 
+def test_lines_above_the_first_section_are_not_read(tmp_path: Path) -> None:
+    plain = machine(tmp_path, "ibnetdiscover", TEXT)
+    above = machine(tmp_path, "ibnetdiscover", f"Last login: Mon on tty1\n{TEXT}")
+    assert above.node_names == plain.node_names
+
+
 def test_a_fabric_in_pieces_and_without_hosts(tmp_path: Path) -> None:
     lines = [line for line in TEXT.splitlines() if '[3]\t"S-3"' not in line or "EDR" not in line]
     text = "\n".join(line for line in lines if '[3]\t"S-2"' not in line)

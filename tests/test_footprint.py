@@ -15,6 +15,7 @@ from selection import first_only
 from netsim import limits
 from netsim.errors import NetcosimError
 from netsim.flow.paths import flow_paths
+from netsim.packet import tables
 from netsim.packet.engine import simulate_packets
 from netsim.packet.footprint import run_bytes
 from netsim.packet.model import PacketConfig
@@ -124,6 +125,21 @@ def test_the_estimate_is_about_what_is_taken(case: str) -> None:
 def traffic_of(n: int, **parameters: object) -> Traffic:
     rng = np.random.default_rng(1)
     return combine([make_pattern("all-to-all", n, 1000, 1, rng, parameters)], [np.arange(n)])
+
+
+def test_parts_of_messages_and_channels_of_priorities_are_counted() -> None:
+    """A message above the eager limit is three; a second priority doubles all channels."""
+    routing = make_routing(make_topology("torus", {"dims": [4, 4]}))
+    program = make_pattern("all-to-all", 8, 1000, 1, np.random.default_rng(1))
+    nodes = list(np.arange(16).reshape(2, 8))
+    one, two = (combine([program] * 2, nodes, group_priority=each) for each in ([0, 0], [0, 1]))
+    plain = run_bytes(routing, one, PacketConfig(), False)
+    eager = run_bytes(routing, one, PacketConfig(eager_limit_bytes=1), False)
+    assert eager - plain == 2 * 2 * 8 * 7 * tables.MESSAGE.itemsize
+    links, channels = routing.topology.n_links, 1 << (routing.n_vcs - 1).bit_length()
+    assert run_bytes(routing, two, PacketConfig(), False) - plain == (
+        links * channels * tables.CHANNEL.itemsize + 16 * tables.NODE_QUEUE.itemsize
+    )
 
 
 def test_a_run_that_does_not_fit_is_refused_before_it_begins(monkeypatch):

@@ -68,5 +68,7 @@ def test_a_mistake_is_one_line(tmp_path: Path, text: str, told: str) -> None:
 
 def test_an_outage_may_begin_with_the_first_job() -> None:
     assert Outage(0.0, 1.0, "0", "failure").end_s == 1.0
+    with pytest.raises(NetcosimError, match=r"0\.0 to inf s; times must be finite"):
+        Outage(0.0, float("inf"), "0", "failure")
     with pytest.raises(NetcosimError, match="after_failure"):
         OutageFile(after_failure="restart")

@@ -104,6 +104,7 @@ def test_parameters_of_a_group_are_beside_the_others() -> None:
     assert list(parameters_of(network)) == ["n", "length_m", "price"]
     values = checked("network", network, {"length_m": 5, "n": 3})
     assert call(network, values) == (3, Cable(length_m=5, price=1.5))
+    assert call(network, values | {"price": 2.0}) == (3, Cable(length_m=5, price=2.0))
     assert call(network, {"n": 1}) == (1, Cable())
     with pytest.raises(NetcosimError, match="network: length_m = 0; it must be at least 1"):
         checked("network", network, {"n": 1, "length_m": 0})

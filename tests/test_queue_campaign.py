@@ -15,6 +15,7 @@ from cosim.measuring.campaign import (
     speedup_table,
 )
 from cosim.measuring.measured import SpeedupRow
+from cosim.measuring.neighbours import neighbours
 from cosim.measuring.snapshots import Measurements, Ratio, Side, Study, snapshot_times
 from cosim.measuring.stretching import IsolatedBaselines, stretches
 from cosim.measuring.tasks import SerialExecutor
@@ -285,6 +286,18 @@ def test_a_job_sends_the_same_in_all_snapshots_and_chance_on_the_way_is_new():
     assert len(set(times("valiant", 1))) == 3
     assert times("valiant", 1) == times("valiant", 1)
     assert times("minimal", 2)[0] != times("minimal", 1)[0]
+
+
+def test_isolated_times_beside_neighbours_are_drawn_anew_in_each_snapshot():
+    """One job at three snapshots: one time by minimal routing, three by Valiant's."""
+    result, share = schedule([30], [100.0]), np.zeros(1, dtype=np.int64)
+    for name, n_times in (("minimal", 1), ("valiant", 3)):
+        network = SharedNetwork(make_routing(TOPOLOGY, name), seed=1)
+        alone = IsolatedBaselines(network, [Communication("pairs", 50_000)], by_share=False)
+        side, at_once = Side(result, network), {"together": ALWAYS}
+        study = Study({"it": side}, "it", alone.communications, share, np.ones(1), 3, **at_once)
+        found = neighbours(study, "it", stretches(study, alone, SerialExecutor())["it"])
+        assert len({*found.alone_s.tolist()}) == n_times
 
 
 def test_a_measured_job_draws_by_its_id():

@@ -256,6 +256,22 @@ def test_who_takes_little_while_it_communicates_is_felt_little() -> None:
         assert net.stretch("other") == 1.0
 
 
+def test_who_feels_nothing_of_changes_expects_less_of_the_next() -> None:
+    """A third of what is possible at its start; a half of that each time; a tenth at least.
+
+    The first job is never slowed: packets of others go elsewhere (most_slow = 1).
+    """
+    net: MessageNetwork[int] = MessageNetwork(1)
+    firm, guest = one_message(1.0, 0.0, 1.0, most_slow=1.0), one_message(1.0, 0.0, 1.0)
+    net.change([(0, firm)], [], fractions=[0.5])
+    slot = net._find(0)
+    expected = [1 / 3, 1 / 6, 0.1, 0.1]
+    for k, part in enumerate(expected):
+        assert net._jobs.felt[slot] == pytest.approx(part)
+        net.change([(1, guest)] * (k % 2 == 0), [1] * (k % 2))
+    assert net.stretch(0) == 1.0
+
+
 def test_a_neighbour_takes_at_most_twice_as_much() -> None:
     """A third of the time there, it takes as much where as many links feed it: 1 + 1 / 3.
 

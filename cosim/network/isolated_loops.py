@@ -285,7 +285,7 @@ class IsolatedLoops:
         key = (self.place(situation), message_scale)
         if key not in self._once:
             job, found = self._job(situation, message_scale), (0.0, 0)
-            if self.sends(situation):
+            if self._network.least_s(job):
                 stream = substitute_id([job.job_id])
                 run = Ensemble(self._network, [job]).packets(stream=stream)
                 found = float(run.time_s[0]), run.packets.packet_hops
@@ -311,7 +311,7 @@ class IsolatedLoops:
         once_s, hops = message_scale * situation.once_s, 0
         if not once_s:
             once_s, hops = self.once(situation, message_scale)
-        elif not self.sends(situation):
+        elif not self._network.least_s(job):
             once_s = 0.0
         if not once_s:
             return None

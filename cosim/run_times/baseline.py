@@ -149,18 +149,18 @@ class Baseline:
         (``own_links``); None if it sends nothing there."""
         self._n_started += 1
         own = self._situation(job, placement, own_links)
-        if not self._loops.sends(own):
-            return None
         near = near_fraction(own.fraction)
         reference_at = self._reference(job)
         places = {(self._of_pilot, self._of_pilot.place(at), near) for at in reference_at}
         own_place = self._loops, self._loops.place(own), near
         alike, new = places == {own_place}, (places | {own_place}) - self._seen
         simulates = not new or self._may_simulate(own, alike)
-        if alike and not (simulates and self._beside_groups):
-            self.record.n_equal += 1
-            return self._not_simulated(own, near, 1.0)
-        if not simulates:
+        if not simulates or (alike and not self._beside_groups):
+            if not self._loops.sends(own):
+                return None
+            if alike:
+                self.record.n_equal += 1
+                return self._not_simulated(own, near, 1.0)
             self.record.n_like += 1
             bound = self._bound(own, reference_at)
             locality = self._like.locality(own.share, own.n_nodes, own.fraction, bound)

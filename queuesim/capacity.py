@@ -104,15 +104,14 @@ def lost_nodes(result: QueueResult) -> tuple[FloatArray, LongArray]:
     waiting: list[tuple[int, int]] = []  # (nodes, job); started jobs leave when they surface
     sizes, begins, arrivals = workload.n_nodes[job].tolist(), leaves.tolist(), enters.tolist()
     k = 0
-    for i in range(len(times) - 1):
-        now = times[i]
+    for i, (now, free) in enumerate(zip(times[:-1].tolist(), idle.tolist(), strict=False)):
         while k < len(arrivals) and arrivals[k] <= now:
             heappush(waiting, (sizes[k], k))
             k += 1
         while waiting and begins[waiting[0][1]] <= now:
             heappop(waiting)
-        if waiting and waiting[0][0] < idle[i]:
-            lost[i] = idle[i]
+        if waiting and waiting[0][0] < free:
+            lost[i] = free
     return times, lost
 
 

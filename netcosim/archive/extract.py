@@ -85,7 +85,7 @@ def machine_of(topology: Topology) -> ArchivedMachine:
 def _schedule(result: CosimResult, name: str, schedule: QueueResult) -> ArchivedSchedule:
     archive = schedule.placements
     if archive is None:
-        places: tuple[LongArray, IntArray, IntArray] = ranges([_NO_NODES] * len(schedule))
+        places = _ranges(np.zeros(len(schedule) + 1, dtype=np.int64), _NO_NODES)
     else:
         places = _ranges(archive.node_ptr, archive.nodes)
     return ArchivedSchedule(

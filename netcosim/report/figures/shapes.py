@@ -66,6 +66,7 @@ def boxes(
     middle, each drawn ``scale`` times.
     """
     # a run's rows come without pandas, which takes a while to import
+    rows: Sequence[Mapping[Any, Any]]
     rows = table if isinstance(table, Sequence) else table.to_dict("records")
     places, kinds = (list(dict.fromkeys(row[column] for row in rows)) for column in (x, by))
     groups_shown = list(places if order is None else order)

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.snapshots import Measurement
 
+Sums = list[NDArray[np.float64]]
+"""(2, n_snapshots) each."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
@@ -22,14 +25,18 @@ class _Seen:
     """By place among those seen."""
     value: NDArray[np.float64]
     """Its ratio to the reference, or its stretch."""
-    _known: dict[tuple[str, int, int], NDArray[np.bool_]] = field(default_factory=dict)
+    _known: dict[tuple[str, int, int], Sums] = field(default_factory=dict)
 
-    def of(self, row: SpeedupRow) -> NDArray[np.bool_]:
-        """Return which jobs a row is the mean of, (k,)."""
+    def sums(self, row: SpeedupRow, n_snapshots: int) -> Sums:
+        """Return number and sum of the values by snapshot, of a row's jobs and of all."""
         key = row.pattern, row.min_nodes, row.max_nodes
         if key not in self._known:
-            found = (self.pattern == row.pattern) & (self.n_nodes >= row.min_nodes)
-            self._known[key] = found & (self.n_nodes <= row.max_nodes)
+            own = (self.pattern == row.pattern) & (self.n_nodes >= row.min_nodes)
+            own &= self.n_nodes <= row.max_nodes
+            self._known[key] = [
+                np.array([np.bincount(self.snapshot, w, n_snapshots) for w in (x, x * self.value)])
+                for x in (own.astype(np.float64), np.ones(len(own)))
+            ]
         return self._known[key]
 
 
@@ -91,9 +98,9 @@ def _change(seen: _Seen | None, row: SpeedupRow, times: NDArray[np.int64] | None
     """Return the mean of a row's jobs, as often as their snapshots are drawn, over their mean."""
     if seen is None or times is None:
         return 1.0
-    weight = times[seen.snapshot]
-    for own in (seen.of(row), np.ones(len(weight), dtype=bool)):
-        if weight[own].any():
-            mean = np.average(seen.value[own], weights=weight[own])
-            return float(mean / seen.value[own].mean())
+    for sums in seen.sums(row, len(times)):
+        count, total = sums @ times
+        if count:
+            all_count, all_total = sums.sum(axis=1)
+            return float(total / count / (all_total / all_count))
     return 1.0

@@ -182,7 +182,7 @@ def channel_with_space(a, q, size):
     If none has, also the first tick at which one may have.
     """
     sc = a.sc[0]
-    wake = NONE
+    wake = np.int64(NONE)
     first = row_of(a.links, q >> sc.vshift).packets
     for i in range(sc.node_channels):
         other = q + (first + i) % sc.node_channels
@@ -221,7 +221,7 @@ def try_node(border, a, port):
     sc = a.sc[0]
     link_row = row_of(a.links, port)
     untried = np.int64(link_row.waiting_vcs)
-    wake = NONE
+    wake = np.int64(NONE)
     while True:
         # "Priorities": each has its own queue of messages, the highest is tried first
         vc = low_bit(np.uint64(untried))
@@ -348,7 +348,7 @@ def try_link(border, a, link):
     waiting_vcs = np.int64(link_row.waiting_vcs)
     served_vcs = np.int64(link_row.served_vcs)
     untried = waiting_vcs
-    wake = NONE
+    wake = np.int64(NONE)
     ready = False
     while untried != 0:
         vc = next_vc(sc, untried, served_vcs)

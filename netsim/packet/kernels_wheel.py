@@ -177,7 +177,7 @@ def schedule(sc, ev, which, item, tick):
     if tick >> SPAN_BITS < sc.horizon:
         put(ev, row_of(ev.wheel, mark(ev.occupied, tick)), which, item)
     else:
-        add_later(sc, ev, which, item, tick)
+        add_later(sc, ev, np.int64(which), item, tick)
 
 
 @njit(**PLAIN_KERNEL, inline="always")

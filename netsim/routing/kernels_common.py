@@ -9,7 +9,7 @@ from netsim.kernels_options import HOT_KERNEL, PLAIN_KERNEL
 from netsim.routing.kernels_random import below, mix64
 
 
-@njit(**PLAIN_KERNEL, forceinline=True)
+@njit(**PLAIN_KERNEL, inline="always")
 def draw(key, i, n):  # type: ignore[no-untyped-def]
     """Return the ``i``-th number in 0..n-1 that a key gives; 0 without drawing if n is 1."""
     if n <= 1:

@@ -139,10 +139,8 @@ def _boxes(
     colours: Mapping[str, str],
 ) -> None:
     """Draw a number of links between routers, by their kind."""
-    import pandas as pd
-
     first, kind = machine.first_router_link, machine.link_kind[machine.first_router_link :]
-    rows = []
+    rows, most = [], 0.0
     for name, links in sent.items():
         values = getattr(links, value).sum(axis=0)[first:].astype(np.float64)
         for number in np.unique(kind):
@@ -150,14 +148,14 @@ def _boxes(
             ends = dict(zip(FIVE, np.percentile(own, _QUANTILES), strict=True))
             row = {"policy": name, "kind": f"{machine.kinds[number]} links", "mean": own.mean()}
             rows.append(row | ends)
-    frame = pd.DataFrame(rows)
+            most = max(most, float(ends["most"]))
     factor, label = 1.0, "packets on a link"
     if value == "stall_ps":
-        factor, unit = time_scale(float(frame["most"].max()) * 1e-12)
+        factor, unit = time_scale(most * 1e-12)
         factor, label = factor * 1e-12, f"stalled time of a link ({unit})"
-    boxes(axis, frame, "kind", "policy", scale=factor, colours=colours, name=literal)
-    axis.set(ylabel=label, ylim=(0, None if frame["most"].any() else 1))
-    if not frame["most"].any():
+    boxes(axis, rows, "kind", "policy", scale=factor, colours=colours, name=literal)
+    axis.set(ylabel=label, ylim=(0, None if most else 1))
+    if not most:
         axis.text(0.5, 0.5, "all 0", transform=axis.transAxes, ha="center", color=SOFT)
 
 

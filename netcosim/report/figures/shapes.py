@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from netcosim.report.figures.style import INK, ON_COLOUR, SOFT, colour
-from netcosim.runs.frames import first_seen
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from netcosim.report.table import Table
 
 FIVE = ("least", "q25", "median", "q75", "most")
 """Columns of a box: ends of the whiskers, quartiles, median."""
@@ -51,7 +50,7 @@ def name_groups(axis: Axes, names: Sequence[Any]) -> None:
 
 def boxes(
     axis: Axes,
-    frame: pd.DataFrame,
+    table: Table,
     x: str,
     by: str,
     *,
@@ -66,11 +65,13 @@ def boxes(
     The five columns are the ends of the whiskers outside, the quartiles, and the median in the
     middle, each drawn ``scale`` times.
     """
-    groups_shown = list(first_seen(frame, x) if order is None else order)
-    kinds = first_seen(frame, by)
+    # rows need no pandas
+    records: Any = table if isinstance(table, Sequence) else table.to_dict("records")
+    places, kinds = (list(dict.fromkeys(row[key] for row in records)) for key in (x, by))
+    groups_shown = list(places if order is None else order)
     step = 0.8 / max(2, len(kinds))
-    apart = step if frame.duplicated(x).any() else 0.0
-    for row in frame.to_dict("records"):
+    apart = step if len(places) < len(records) else 0.0
+    for row in records:
         i = kinds.index(row[by])
         place = groups_shown.index(row[x]) + apart * (i - (len(kinds) - 1) / 2)
         low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)

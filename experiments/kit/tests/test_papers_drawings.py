@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from experiments.kit.claims import claims_frame
 from experiments.kit.fattree_workloads.cases import CAB, CAB_PART, CAB_SMALL, SIMULATED, quick
-from experiments.kit.panels import curves, panels
+from experiments.kit.panels import Heights, curves, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.partitions.multiplication import multiplication_bars
 from experiments.partitions.paper import PAPER
+from netcosim.report.figures.style import new_figure
 
 mpl.use("Agg")
 
@@ -81,3 +83,14 @@ def test_quick_cases_with_other_sizes_are_other_cases() -> None:
     sizes = {case.name: (quick(case).smallest, quick(case).largest) for case in (CAB, CAB_SMALL)}
     assert len(set(sizes.values())) == 2
     assert all(quick(case).largest <= 32 for case in (SIMULATED, CAB, CAB_SMALL, CAB_PART))
+
+
+def test_bars_of_places_with_several_rows_and_with_none() -> None:
+    """Two groups, two kinds: the first of two rows at a place, and no bar where there is no row."""
+    columns = ["group", "kind", "height"]
+    rows = [("g", "k", 1.5), ("g", "k", 9.0), ("h", "k", 1.25), ("h", "l", 1.0)]
+    _, [axis] = new_figure()
+    heights = Heights("height", scale=100, zero=1.0)
+    grouped_bars(axis, pd.DataFrame(rows, columns=columns), "group", "kind", heights)
+    shown = [patch.get_height() for patch in axis.patches]
+    np.testing.assert_array_equal(shown, [50.0, 25.0, np.nan, 0.0])

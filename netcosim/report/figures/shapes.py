@@ -65,14 +65,13 @@ def boxes(
     The five columns are the ends of the whiskers outside, the quartiles, and the median in the
     middle, each drawn ``scale`` times.
     """
-    # a run's rows come without pandas, which takes a while to import
-    rows: Sequence[Mapping[Any, Any]]
-    rows = table if isinstance(table, Sequence) else table.to_dict("records")
-    places, kinds = (list(dict.fromkeys(row[column] for row in rows)) for column in (x, by))
+    # rows need no pandas
+    records: Any = table if isinstance(table, Sequence) else table.to_dict("records")
+    places, kinds = (list(dict.fromkeys(row[key] for row in records)) for key in (x, by))
     groups_shown = list(places if order is None else order)
     step = 0.8 / max(2, len(kinds))
-    apart = step if len(places) < len(rows) else 0.0
-    for row in rows:
+    apart = step if len(places) < len(records) else 0.0
+    for row in records:
         i = kinds.index(row[by])
         place = groups_shown.index(row[x]) + apart * (i - (len(kinds) - 1) / 2)
         low, q25, median, q75, high = (scale * float(row[q]) for q in quantiles)

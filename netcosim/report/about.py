@@ -7,7 +7,6 @@ from typing import Any
 
 from alloc.registry import POLICIES
 from cosim.registry import MEASURES
-from cosim.run_times.packet_ages import describe_ages, describe_localities
 from netcosim.archive.values import ArchivedRun
 from netcosim.config.config import Config
 from netcosim.config.run import MOST_PLACED, keeps_nodes
@@ -209,6 +208,10 @@ def _live_packets(result: CosimResult) -> list[str]:
     """Describe the packets behind live run times, by policy; none without."""
     model, lines = result.config.queue.run_time_model, []
     for policy, schedule in result.schedules.items():
+        if not schedule.reports:
+            continue
+        from cosim.run_times.packet_ages import describe_ages, describe_localities
+
         if row := schedule.reports.get("localities"):
             lines.append(f"{policy}: {describe_localities(row, model)}")
         if row := schedule.reports.get("packet_ages"):

@@ -72,8 +72,8 @@ OWN_COMM_S = [3.0, 5.0, 4.0, 4.0, 9.0, 9.0, 9.0, 6.0]
 def test_a_budget_by_hand(monkeypatch: pytest.MonkeyPatch, groups: bool) -> None:
     """A job takes 3.01 s. Of 13 s, 1.6 s a start, the first two are in pace; two more make four of
     their class. Their mean, (2 + 4) / (2 + 2), is that of the next three, until 13 s by the last
-    start are above 12 s spent. Groups have three times as much for themselves."""
-    budget_s = 52.0 if groups else 13.0
+    start are above 12 s spent. Groups have as much for themselves."""
+    budget_s = 26.0 if groups else 13.0
     found, fractions, record = localities(monkeypatch, budget_s, OWN_COMM_S, groups)
     assert found == pytest.approx([1.25, 1.75, 1.5, 1.5, 1.5, 1.5, 1.5, 2.0])
     assert fractions == pytest.approx([3 / 5, 5 / 7, *[4 / 6] * 5, 6 / 8])
@@ -93,7 +93,7 @@ def test_a_budget_of_almost_nothing_and_one_without_end(monkeypatch: pytest.Monk
 
 def test_who_is_on_equal_nodes_is_no_sample_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first takes 2 s, the next four 3 s each: 14 s of 13. The last has their mean."""
-    found, _, record = localities(monkeypatch, 52.0, [2.0, 5.0, 4.0, 4.0, 3.0, 9.0], True, 1)
+    found, _, record = localities(monkeypatch, 26.0, [2.0, 5.0, 4.0, 4.0, 3.0, 9.0], True, 1)
     assert found == pytest.approx([1.0, 1.75, 1.5, 1.5, 1.25, 1.5])
     assert record.loops_s == pytest.approx(14.04, abs=0.01)
 

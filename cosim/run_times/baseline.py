@@ -36,7 +36,7 @@ DRAWS = 8
 """Task mappings and random partners of jobs of a communication and size; a job's id selects one."""
 PLACEMENTS = 4
 """Random placements whose mean replaces the reference's nodes where there is no pilot."""
-BESIDE_GROUPS = 0.25
+BESIDE_GROUPS = 0.5
 """Part of the budget that localities may spend where groups of jobs are simulated too."""
 
 

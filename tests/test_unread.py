@@ -354,8 +354,8 @@ def test_a_list_of_models_keeps_a_table_for_each() -> None:
         as_read(p) for p in points_of(merged(base("coupled at flow level"), {"queue": queue}))
     ]
     found = [{k: v for k, v in p.resolved()["queue"].items() if "coupled-" in k} for p in points]
-    flow = {"coupled-flow": {"baseline": "reference", "runtime_reference": "contended-baseline"}}
-    assert found[:2] == [flow, flow]
+    given = {"baseline": "reference", "runtime_reference": "contended-baseline", "budget_s": 600.0}
+    assert found[:2] == [{"coupled-flow": given}] * 2
     assert [one["coupled-packets"]["periods"] for one in found[2:]] == [3, 4]
     assert all("coupled-flow" not in one for one in found[2:])
 

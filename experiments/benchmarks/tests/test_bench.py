@@ -357,10 +357,10 @@ def test_readings_are_stored_as_they_come(
     monkeypatch.setattr(draw_speed, "STORED", tmp_path / "speed.json")
     draw_speed.STORED.write_text('{"machine": {}, "readings": [{"name": "gone"}]}')
     with pytest.raises(KeyboardInterrupt):
-        draw_speed.measured(None, False)
+        draw_speed.measured((), False)
     assert [r["name"] for r in draw_speed.stored()["readings"]] == ["first"]
-    draw_speed.measured(None, True)
-    found = draw_speed.measured("long", False)
+    draw_speed.measured((), True)
+    found = draw_speed.measured(["long"], False)
     assert found == draw_speed.stored()
     assert rounds == ["first", "second", "second", "long"]
     assert [r["measured"][:10] for r in found["readings"]] == [

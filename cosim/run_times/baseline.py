@@ -195,8 +195,9 @@ class Baseline:
     def _may_simulate(self, own: Situation, alike: bool) -> bool:
         """Return whether a job's loops are in pace, or it is among the first of its class."""
         spent_s, done = self.record.loops_s, min(1.0, self._n_started / self._n_jobs)
-        if alike or spent_s < self._allowed_s * done:
-            return spent_s < self._allowed_s * done
+        in_pace = spent_s < self._allowed_s * done
+        if alike or in_pace:
+            return in_pace
         if spent_s < self._allowed_s:
             return self._like.count(own.share, own.n_nodes) < LEAST_LIKE
         return not self._like.knows(own.share)

@@ -10,7 +10,8 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -87,7 +88,7 @@ def deserialize(archives: Mapping[str, bytes], where: str) -> ArchivedRun:
     return archive
 
 
-def _fields(kind: type[Any]) -> tuple[dict[str, Any], type[BaseModel]]:
+def _declared(kind: type[Any]) -> tuple[dict[str, Any], type[BaseModel]]:
     """Return the types of the columns of a kind, and a model of its texts and single numbers."""
     columns: dict[str, Any] = {}
     words: dict[str, Any] = {}
@@ -97,6 +98,12 @@ def _fields(kind: type[Any]) -> tuple[dict[str, Any], type[BaseModel]]:
         elif name not in ("links", "measured"):
             words[name] = (hint, ...)
     return columns, create_model(kind.__name__, **words)
+
+
+# for mypy a class is not hashable
+_fields: Callable[[type[Any]], tuple[dict[str, Any], type[BaseModel]]]
+_fields = cache(_declared)  # type: ignore[assignment]
+"""Once for each kind: building a model takes most of a millisecond."""
 
 
 def _archive(value: Archived) -> bytes:

@@ -206,12 +206,13 @@ def notes_of(result: CosimResult) -> list[str]:
 
 def _live_packets(result: CosimResult) -> list[str]:
     """Describe the packets behind live run times, by policy; none without."""
-    model, lines = result.config.queue.run_time_model, []
-    for policy, schedule in result.schedules.items():
-        if not schedule.reports:
-            continue
-        from cosim.run_times.packet_ages import describe_ages, describe_localities
+    schedules = {name: found for name, found in result.schedules.items() if found.reports}
+    if not schedules:
+        return []
+    from cosim.run_times.packet_ages import describe_ages, describe_localities
 
+    model, lines = result.config.queue.run_time_model, []
+    for policy, schedule in schedules.items():
         if row := schedule.reports.get("localities"):
             lines.append(f"{policy}: {describe_localities(row, model)}")
         if row := schedule.reports.get("packet_ages"):

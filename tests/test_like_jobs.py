@@ -98,6 +98,13 @@ def test_who_is_on_equal_nodes_is_no_sample_of_the_others(monkeypatch: pytest.Mo
     assert record.loops_s == pytest.approx(14.04, abs=0.01)
 
 
+def test_beyond_the_budget_equal_nodes_are_not_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first spends more than all; the other three are as on the reference's nodes."""
+    found, _, record = localities(monkeypatch, 1e-300, [2.0] * 4, True, 4)
+    assert found == [1.0] * 4
+    assert (record.n_localities, record.n_equal, record.n_like) == (1, 3, 0)
+
+
 def test_who_is_on_equal_nodes_needs_no_packets() -> None:
     """Beside groups the computing of its loop is needed, as the budget allows."""
     network = network_of(make_routing(fat_tree(4)), pattern="all-to-all")

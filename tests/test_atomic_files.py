@@ -6,10 +6,12 @@ import gzip
 import os
 import resource
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -65,13 +67,18 @@ def test_nothing_but_a_regular_file_is_replaced(tmp_path: Path, kind: str, write
 
 @contextmanager
 def full_disk(n_bytes: int) -> Iterator[None]:
-    """No file grows beyond so many bytes."""
+    """No file grows beyond so many bytes.
+
+    Python itself keeps byte code that was cut off there (3.11 does not look how much it wrote), and
+    every later process fails with it.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with patch.object(sys, "dont_write_bytecode", True):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("name", ["j.swf", "j.swf.gz"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from packet_cases import ENGINES, flows
 
+from experiments.validation.reference.decisions import choose_of
 from netsim.errors import NetcosimError
 from netsim.packet.model import INPUT_QUEUED, PacketConfig, PacketResult
 from netsim.routing.base import Hop, Routing
@@ -45,7 +46,7 @@ def walk(routing: Routing, view: Queues, src: int, dst: int, seed: int) -> list[
     """Hops between routers of one packet from a router to a node."""
     t, router, state, hops = routing.topology, src, 0, []
     for key in np.random.default_rng(seed).integers(0, 2**63, 20):
-        hop = routing.choose(view, router, dst, state, int(key), 1000)
+        hop = choose_of(routing)(view, router, dst, state, int(key), 1000)
         if hop.link < 2 * t.n_nodes:
             break
         hops.append(hop)
@@ -181,7 +182,7 @@ def test_an_intermediate_node_is_drawn_from_all_nodes() -> None:
     for seed in range(n):
         key = int(np.random.default_rng(seed).integers(0, 2**63))
         # one link a pair of groups: the plan is the router and 1
-        drawn[routing.choose(Queues(), 0, dst, 0, key, 1000).state // 4 - 1] += 1
+        drawn[choose_of(routing)(Queues(), 0, dst, 0, key, 1000).state // 4 - 1] += 1
     expected = n / s.n_routers
     # a packet that goes minimally has the destination's router for a plan
     minimal = drawn.pop(target)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from routing_machines import on_every_routing
 
+from experiments.validation.reference.decisions import View, choose_of
 from netsim.errors import NetcosimError
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Hop, Routing
 from netsim.routing.dragonfly_reference import fs_per_byte
 from netsim.routing.registry import ROUTINGS, default_routing, make_routing, routings_for
 from netsim.topologies.dragonfly import GroupLinks, dragonfly
@@ -188,9 +189,9 @@ def test_ugal_by_hand() -> None:
         direct = make_routing(t, "minimal").choices(0, dst, 0)
         out = set()
         for key in np.random.default_rng(1).integers(0, 2**63, 60):
-            detour = make_routing(t, "valiant").choose(Loaded(-1, 0), 0, dst, 0, int(key), 1)
+            detour = choose_of(make_routing(t, "valiant"))(Loaded(-1, 0), 0, dst, 0, int(key), 1)
             if detour.link != local:
-                hop = routing.choose(Loaded(link, load), 0, dst, 0, int(key), 1)
+                hop = choose_of(routing)(Loaded(link, load), 0, dst, 0, int(key), 1)
                 out.add(hop in direct)
         return out
 
@@ -245,7 +246,7 @@ def walks(routing: Routing, view: View, src: int, dst: int, n: int = 60) -> list
         router, state, hops = src, 0, []
         keys = np.random.default_rng(seed).integers(0, 2**63, 20)
         for key in keys:
-            hop = routing.choose(view, router, dst, state, int(key), 1)
+            hop = choose_of(routing)(view, router, dst, state, int(key), 1)
             if hop.link < 2 * t.n_nodes:
                 break
             hops.append(hop)

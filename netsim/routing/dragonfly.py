@@ -256,7 +256,6 @@ def dragonfly_routing(
         adaptive=queues or name in ("ugal-l", "ugal-g", "par", "adaptive-local"),
         tables=_tables(topology, rule, reference, n_vcs),
         choices=reference.choices,
-        choose=reference.choose,
         random_visits=_random_visits(rule, shape),
         compares_credits=judges or name == "adaptive-local",
         looks_far=name == "ugal-g",

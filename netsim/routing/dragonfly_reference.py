@@ -1,8 +1,7 @@
-"""Dragonfly routings in plain Python, only from the shape's arithmetic."""
+"""The hops of dragonfly routings in plain Python, only from the shape's arithmetic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Annotated
@@ -12,14 +11,12 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
-from netsim.routing.base import Hop, View
-from netsim.routing.kernels_common import draw
+from netsim.routing.base import Hop
 from netsim.routing.make_tables import ejection
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.dragonfly_plus import DragonflyPlusShape
 from netsim.topology import Topology
 
-FREE_FACTOR = 2
 NOT_CHOSEN = 3
 
 COMPARES = ("output-queue", "output-bytes", "used-credits")
@@ -131,7 +128,7 @@ def judges_inside(topology: Topology, shape: DragonflyShape, name: str) -> bool:
 
 
 class DragonflyReference:
-    """`choices` and `choose` of one dragonfly routing."""
+    """`choices` of one dragonfly routing."""
 
     inside_too = True
     """Whether UGAL decides within a group, too (`judges_inside`)."""
@@ -148,6 +145,9 @@ class DragonflyReference:
         )
 
     # Positions
+
+    def router_of(self, node: int) -> int:
+        return int(self.topology.port_router[node])
 
     def ends(self, link: int) -> tuple[int, int]:
         n = self.topology.n_ports
@@ -216,7 +216,7 @@ class DragonflyReference:
 
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
         """Return the hop, where nothing is left to decide."""
-        dst_router = int(self.topology.port_router[dst_node])
+        dst_router = self.router_of(dst_node)
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
         own_group, target = router // self.s.a, dst_router // self.s.a
@@ -241,7 +241,7 @@ class DragonflyReference:
         settled = self.settled(router, dst_node, state)
         if settled is not None:
             return [settled]
-        dst_router, s = int(self.topology.port_router[dst_node]), self.s
+        dst_router, s = self.router_of(dst_node), self.s
         own_group, target = router // s.a, dst_router // s.a
         if own_group == target:
             vias = self.vias(router, dst_router)
@@ -261,114 +261,3 @@ class DragonflyReference:
         if self.name != "minimal":
             plans += [self.plan(m, c1, c2) for m, c1, c2 in product(middles, copies, copies)]
         return [self.hop(router, target, 0, plan) for plan in plans]
-
-    # Decisions
-
-    def choose(
-        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        settled = self.settled(router, dst_node, state)
-        if settled is not None:
-            return settled
-
-        def number(i: int, n: int) -> int:
-            return int(draw(np.uint64(key), i, n))
-
-        s, k = self.s, self.s.global_links_per_pair
-        dst_router = int(self.topology.port_router[dst_node])
-        own_group, target = router // s.a, dst_router // s.a
-        if own_group == target:
-            return self._choose_inside(view, router, dst_router, number)
-        group, first, second = self.parts(state // 4)
-        if state % 4 == NOT_CHOSEN:
-            second = self._freest(view, router, target, second, 1)
-            return self.hop(router, target, 1, self.plan(group, first, second))
-        copies = self.copies(router, dst_router)
-        direct = first if state // 4 else copies[number(1, len(copies))]
-        if self.adapts:
-            direct = self._freest(view, router, target, direct, 0)
-        minimal = self.plan(target, direct, 0)
-        middles = self.middles(own_group, target)
-        if self.name == "minimal" or not middles:
-            return self.hop(router, target, 0, minimal)
-        middle, out, copy = middles[number(0, len(middles))], number(2, k), number(3, k)
-        if self.adapts:
-            out = self._freest(view, router, middle, out, 0)
-        detour = self.plan(middle, out, copy)
-        if self.detours_always:
-            stays = False
-        elif self.adapts:
-            ways = [self.hop(router, target, 0, plan).link for plan in (minimal, detour)]
-            stays = self._has_room(view, *ways)
-        else:
-            stays = self._minimal_wins(view, router, dst_router, minimal, detour)
-        return self.hop(router, target, 0, minimal if stays else detour)
-
-    def _minimal_wins(
-        self, view: View, router: int, dst_router: int, minimal: int, detour: int
-    ) -> bool:
-        """Return whether UGAL prefers the minimal plan to the detour."""
-        s, ugal = self.s, self.ugal
-        own_group, target = router // s.a, dst_router // s.a
-        (_, direct, _), (middle, out, copy) = self.parts(minimal), self.parts(detour)
-        links = s.global_link(own_group, target, direct), s.global_link(own_group, middle, out)
-        hops_min, hops_val = 1, ugal.weight
-        if hops_val is None:
-            d_out, d_in = self.ends(links[1])
-            s_out, s_in = self.ends(s.global_link(middle, target, copy))
-            hops_min = self.minimal_hops(router, dst_router, direct)
-            hops_val = self.local_hops(router, d_out) + 1 + self.local_hops(d_in, s_out)
-            hops_val += 1 + self.local_hops(s_in, dst_router)
-        if self.name != "ugal-g":
-            plans = minimal, detour
-            direct_hop, detour_hop = (self.hop(router, target, 0, plan).link for plan in plans)
-            links = direct_hop, detour_hop
-        return self.compare(view, links, hops_min, hops_val)
-
-    def compare(self, view: View, links: Sequence[int], hops_min: int, hops_val: int) -> bool:
-        """Return whether the first of two links is the better one, at the paths' weights."""
-        ugal, margin = self.ugal, self.ugal.margin
-        if ugal.compares == "output-queue":
-            seen, margin = [view.load(link) for link in links], ugal.bias_ps
-        elif ugal.compares == "output-bytes":
-            seen = [view.queued(link) for link in links]
-        else:
-            speed = self.topology.link_bandwidth_Bps
-            seen = [view.used(link) * fs_per_byte(int(speed[link])) for link in links]
-        return seen[0] * hops_min <= seen[1] * hops_val + margin
-
-    def _choose_inside(
-        self, view: View, router: int, dst_router: int, number: Callable[[int, int], int]
-    ) -> Hop:
-        """Choose the direct hop or one through another router of the group."""
-        vias = self.vias(router, dst_router)
-        if not vias:
-            return self.inside(router, dst_router)
-        ways = dst_router, vias[number(0, len(vias))]
-        if self.detours_always:
-            return self.inside(router, ways[1])
-        links = [self.link_toward(router, way) for way in ways]
-        if self.judges_inside:
-            hops_min, hops_val = 1, self.ugal.weight
-            if hops_val is None:
-                hops_min = self.local_hops(router, dst_router)
-                hops_val = self.local_hops(router, ways[1]) + self.local_hops(ways[1], dst_router)
-            return self.inside(router, ways[not self.compare(view, links, hops_min, hops_val)])
-        return self.inside(router, ways[0 if self._has_room(view, *links) else 1])
-
-    def _freest(self, view: View, router: int, group: int, copy: int, taken: int) -> int:
-        """Return the copy with more room: a drawn copy of the links to a group, or the next."""
-        other = (copy + 1) % self.s.global_links_per_pair
-        plans = [self.plan(group, c, c) for c in (copy, other)]
-        links = [self.hop(router, group, taken, plan).link for plan in plans]
-        free = [self.free(view, link, taken) for link in links]
-        return other if free[1] > free[0] else copy
-
-    def free(self, view: View, link: int, vc: int) -> int:
-        """Return the space that adaptive-local compares; merlin uses channel 0's output buffer."""
-        return view.queue_free(link, 0) if self.merlin else view.room(link, vc)
-
-    def _has_room(self, view: View, direct: int, detour: int) -> bool:
-        """Return whether adaptive-local selects the direct path's first link."""
-        free = [max(0, self.free(view, link, 0)) for link in (direct, detour)]
-        return free[1] <= FREE_FACTOR * free[0]

@@ -45,6 +45,8 @@ class Ugal:
     """The margin, where bytes are compared."""
     nearest: bool = False
     """Of "minimal": whether it draws only among the global links with the shortest path."""
+    counts_bids: bool = True
+    """Whether heads that bid for a link count for it."""
 
     @property
     def margin(self) -> int:
@@ -59,53 +61,61 @@ MAX_BIAS_S = 3_000_000
 BiasS = Annotated[
     float, "added to the Valiant side of the comparison", Gt(-MAX_BIAS_S), Lt(MAX_BIAS_S)
 ]
-Compared = Annotated[
-    str | None,
-    "what is compared: time until the router's own output is free, bytes that wait there, or "
-    "used credits; used credits if left out, on a dragonfly+ the output queue, all it has",
-    OneOf(COMPARES),
-]
-Weight = Annotated[
-    int | None,
-    "how many times the Valiant path's side counts; the paths' numbers of links if left out",
-    Ge(1),
-    Le(16),
-]
 ThresholdBytes = Annotated[
     int, "added to the Valiant side where bytes are compared", Ge(0), Le(2**40)
 ]
-CountsBids = Annotated[
-    bool,
-    "whether packets count for an output while they bid for the crossbar; of no matter where the "
-    "output queue is compared",
-]
 
 
-def make_ugal(
-    topology: Topology,
-    compares: str | None,
-    weight: int | None,
-    threshold_bytes: int,
-    bias_s: float,
-) -> Ugal:
-    """Return the choice that a config's parameters describe."""
-    if isinstance(topology.shape, DragonflyPlusShape):
-        if compares not in (None, "output-queue"):
-            raise NetcosimError(f"ugal_compares = {compares}: a dragonfly+ has only output-queue")
-        if weight is not None:
-            raise NetcosimError(f"ugal_weight = {weight}: a dragonfly+ weighs only by links")
-        compares = "output-queue"
-    compares = "used-credits" if compares is None else compares
-    in_bytes = compares == "output-bytes"
-    if threshold_bytes and not in_bytes:
-        raise NetcosimError(
-            f"ugal_threshold_bytes = {threshold_bytes}: {compares} compares times, with ugal_bias_s"
+@dataclass(frozen=True)
+class UgalKeys:
+    """What UGAL and PAR compare, as a config has it."""
+
+    ugal_compares: Annotated[
+        str | None,
+        "what is compared: time until the router's own output is free, bytes that wait there, or "
+        "used credits; used credits if left out, on a dragonfly+ the output queue, all it has",
+        OneOf(COMPARES),
+    ] = None
+    ugal_weight: Annotated[
+        int | None,
+        "how many times the Valiant path's side counts; the paths' numbers of links if left out",
+        Ge(1),
+        Le(16),
+    ] = None
+    ugal_threshold_bytes: ThresholdBytes = 0
+    ugal_bias_s: BiasS = 0.0
+    ugal_counts_bids: Annotated[
+        bool,
+        "whether packets count for an output while they bid for the crossbar; of no matter where "
+        "the output queue is compared",
+    ] = True
+
+    def choice(self, topology: Topology) -> Ugal:
+        """Return the choice that they describe on a network."""
+        compares, bias_s, in_bytes = self.ugal_compares, self.ugal_bias_s, self.ugal_threshold_bytes
+        if isinstance(topology.shape, DragonflyPlusShape):
+            if compares not in (None, "output-queue"):
+                raise NetcosimError(
+                    f"ugal_compares = {compares}: a dragonfly+ has only output-queue"
+                )
+            if self.ugal_weight is not None:
+                raise NetcosimError(
+                    f"ugal_weight = {self.ugal_weight}: a dragonfly+ weighs only by links"
+                )
+            compares = "output-queue"
+        compares = "used-credits" if compares is None else compares
+        if in_bytes and compares != "output-bytes":
+            raise NetcosimError(
+                f"ugal_threshold_bytes = {in_bytes}: {compares} compares times, with ugal_bias_s"
+            )
+        if bias_s and compares == "output-bytes":
+            raise NetcosimError(
+                f"ugal_bias_s = {bias_s}: {compares} compares bytes, with ugal_threshold_bytes"
+            )
+        return Ugal(
+            *(compares, self.ugal_weight, round(bias_s * 1e12), in_bytes),
+            counts_bids=self.ugal_counts_bids,
         )
-    if bias_s and in_bytes:
-        raise NetcosimError(
-            f"ugal_bias_s = {bias_s}: {compares} compares bytes, with ugal_threshold_bytes"
-        )
-    return Ugal(compares, weight, round(bias_s * 1e12), threshold_bytes)
 
 
 def fs_per_byte(bandwidth_Bps: int) -> int:

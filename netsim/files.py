@@ -125,10 +125,11 @@ def read_bytes(path: str | Path, *, limit_bytes: int = MAX_TEXT_BYTES) -> bytear
         with path.open("rb") as file:
             found = _compression(file, path)
             if found is None:
-                raw = _plain(file, path, limit_bytes)
+                raw = _content(file, file, path, limit_bytes)
             else:
                 name = found[0]
-                raw = _unzipped(found[1](file), file, path, limit_bytes)
+                with found[1](file) as unzipped:
+                    raw = _content(unzipped, file, path, limit_bytes)
     except EOFError:
         raise NetcosimError(f"{path}: the {name} file is truncated") from None
     except _BROKEN as error:
@@ -176,28 +177,21 @@ def _compression(file: IO[bytes], path: Path) -> tuple[str, _Unpacker] | None:
     return found
 
 
-def _plain(file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
-    """Read an entire file in pieces: some system files report a size of 0."""
+def _content(stream: IO[bytes], file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
+    """Read all of a file, unzipped by the stream, in pieces.
+
+    Some system files report a size of 0, and a few MB can unzip to gigabytes.
+    """
     raw = bytearray()
-    while chunk := file.read(_CHUNK):
+    packed = stream is not file
+    while chunk := stream.read(_CHUNK):
         raw += chunk
         if len(raw) > limit_bytes:
-            raise _too_long(path, limit_bytes)
-    return raw
-
-
-def _unzipped(packed: IO[bytes], file: IO[bytes], path: Path, limit_bytes: int) -> bytearray:
-    """Return all of a compressed file, piece by piece: a few MB can unzip to gigabytes."""
-    raw = bytearray()
-    with packed as unzipped:
-        while chunk := unzipped.read(_CHUNK):
-            raw += chunk
-            if len(raw) > limit_bytes:
-                raise _too_long(path, limit_bytes, " once unzipped")
-            if len(raw) > _PLAUSIBLE_BYTES and len(raw) > MAX_RATIO * file.tell():
-                raise NetcosimError(
-                    f"{path}: unzips to more than {MAX_RATIO} times its size; no log or table does"
-                )
+            raise _too_long(path, limit_bytes, " once unzipped" if packed else "")
+        if packed and len(raw) > _PLAUSIBLE_BYTES and len(raw) > MAX_RATIO * file.tell():
+            raise NetcosimError(
+                f"{path}: unzips to more than {MAX_RATIO} times its size; no log or table does"
+            )
     return raw
 
 

@@ -213,14 +213,17 @@ def parameters_of(factory: Factory) -> Mapping[str, Parameter]:
     return types.MappingProxyType(declared)
 
 
-def call(factory: Factory, values: Mapping[str, Any]) -> Any:
-    """Call a function with parameters by name, those of a group as one value of its dataclass."""
+def call(factory: Factory, values: Mapping[str, Any], *others: object) -> Any:
+    """Call a function with parameters by name, those of a group as one value of its dataclass.
+
+    ``others`` are its first arguments, which are no parameters.
+    """
     arguments = dict(values)
     for name, (kind, *_) in _annotated(factory).items():
         if isinstance(kind, type) and is_dataclass(kind):
             own = [key for key in parameters_of(kind) if key in arguments]
             arguments[name] = kind(**{key: arguments.pop(key) for key in own})
-    return factory(**arguments)
+    return factory(*others, **arguments)
 
 
 def documented(cls: Documented) -> Documented:

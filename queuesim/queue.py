@@ -1,4 +1,4 @@
-"""The queue simulator: a run by SimPy's events (`queuesim.run`), or compiled."""
+"""The queue simulator: a run event by event (`queuesim.run`), or compiled."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from alloc.policy import Policy
-from queuesim.fixed_run import FixedRun
 from queuesim.ordering.orders import Order
 from queuesim.queue_setup import NO_RULES, QueueOptions, QueueSetup
 from queuesim.result import QueueResult
-from queuesim.run import Run
-from queuesim.runtime import FixedRunTimes, RunTimeModel
+from queuesim.runtime import RunTimeModel
 from queuesim.site.rules import Rules
 from workloads.job import Workload
 from workloads.transform import drop
@@ -86,8 +84,7 @@ def run_queue(setup: QueueSetup) -> QueueResult:
         result = run_by_count(setup)
         if result is not None:
             return result
-    fixed = type(setup.run_times) is FixedRunTimes and setup.policy.relents_after_s is None
-    run = setup.by_events(FixedRun if fixed else Run)
+    run = setup.by_events()
     run.run()
     return run.result()
 

@@ -194,8 +194,8 @@ class QueueSetup:
         choice.queued_jobs[kernel] += n_jobs
         return max(choice.queued_jobs[kernel], n_jobs * self.repeats) >= least
 
-    def by_events(self, kind: type[Run] = Run) -> Run:
-        """Return the queue as SimPy runs it, to advance pass by pass (`Run.passes`)."""
+    def by_events(self) -> Run:
+        """Return the queue event by event, to advance pass by pass (`Run.passes`)."""
         given = (self.workload, self.policy, self.bandwidth_Bps, self.known_s)
         access, rules, machine = self._access, self.rules, Machine(*given)
         if access is not None:
@@ -214,7 +214,7 @@ class QueueSetup:
             self.progress,
         )
         if rules.plain:
-            return kind(*parts)
+            return Run(*parts)
         from queuesim.site.dependencies import DependencyRule
         from queuesim.site.interruptions import Interruptions
         from queuesim.site.ruled_run import RuledRun

@@ -1,33 +1,31 @@
-"""One simulation of a queue: SimPy's events and what they share.
+"""One simulation of a queue, event by event.
 
 In each instant all arrivals and finishes happen first, then one scheduling pass. A
-running job has work left that shrinks at its rate, and a timeout for its end; when its rate
-changes it takes stock of what it has done and plans its end anew. Ends are callbacks of their
-events, and a pass is no event at all: it is due, and comes before the clock moves. With a process
-for each, SimPy would take more than half as long again.
+running job has work left that shrinks at its rate, and a planned end; when its rate
+changes it takes stock of what it has done and plans its end anew. A pass is no call of the clock:
+it is due, and comes before the clock moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
-from math import inf, isfinite, isnan, nan, nextafter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from math import inf, isfinite, isnan, nan
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import simpy
 
 from alloc.policy import Placement
 from netsim.errors import NetcosimError
 from queuesim.backfilling.backfill import Backfill, Start
+from queuesim.clock import Clock, delay
 from queuesim.machine import Machine
 from queuesim.ordering.orders import Order
 from queuesim.result import COMPLETED, CUT, PlacementArrays, QueueResult, TimeSpent
 from queuesim.runtime import RunTimes
 from queuesim.waiting import WaitingQueue, make_queue
 from workloads.job import Workload
-
-SimProcess = Generator[Any, Any, None]
 
 
 class RunLabels(NamedTuple):
@@ -41,9 +39,9 @@ class RunLabels(NamedTuple):
 
 
 class Running:
-    """A running job: its work left at the time ``began``, its rate and the event of its end."""
+    """A running job: its work left at the time ``began``, its rate and its planned end."""
 
-    __slots__ = ("began", "cut", "end", "ends_s", "late", "limit", "rate", "remaining")
+    __slots__ = ("began", "cut", "ends_s", "late", "limit", "plan", "rate", "remaining")
 
     def __init__(self, work_s: float, rate: float, limit: float) -> None:
         self.remaining = work_s
@@ -53,11 +51,11 @@ class Running:
         self.late = False
         self.cut = False
         self.ends_s = inf
-        self.end: simpy.Event | None = None
+        self.plan = 0
 
 
 class Run:
-    """One simulation: SimPy's events and what they share."""
+    """One simulation: its clock, and what its events share."""
 
     spent: TimeSpent | None = None
     """What the time of interrupted jobs was spent on."""
@@ -87,7 +85,7 @@ class Run:
         self.scheduler = method(machine, self.queue, window, self._started)
         self.scheduler.link_use = run_times.link_use
         begin = float(workload.submit_s[0]) if n else 0.0
-        self.env = simpy.Environment(initial_time=min(0.0, begin))
+        self.clock = Clock(min(0.0, begin))
         self.due = False
         """Whether a scheduling pass follows when all of this instant has happened."""
         self.running: dict[int, Running] = {}
@@ -122,32 +120,28 @@ class Run:
         if len(self.workload) == 0:
             return
         self._begin()
-        env, n_jobs = self.env, len(self.workload)
+        clock, n_jobs = self.clock, len(self.workload)
         while self.n_done < n_jobs:
-            if self.due and env.peek() > env.now:
+            next_s = clock.next_s
+            if self.due and next_s > clock.now_s:
                 self.due = False
-                yield env.now
+                yield clock.now_s
                 self._settle()
-                if env.now < self.scheduler.until_s < inf:
-                    self._plan_pass(self.scheduler.until_s)
-                continue
-            try:
-                env.step()
-            except simpy.core.EmptySchedule:
-                raise NetcosimError(self._stuck(env.now)) from None
+                if clock.now_s < self.scheduler.until_s < inf:
+                    clock.at(self.scheduler.until_s, self._come_to_pass)
+            elif next_s < inf:
+                clock.step()
+            else:
+                raise NetcosimError(self._stuck(clock.now_s))
 
     def _begin(self) -> None:
-        self.env.process(self._arrivals())
+        self.clock.follow(self._arrivals())
         if self.machine.policy.relents_after_s is not None:
-            self.env.process(self._relents())
+            self.clock.follow(self._relents())
 
-    def _plan_pass(self, until_s: float) -> None:
-        """Run a pass at a time, unless one before it changes the time."""
-
-        def is_due(_: simpy.Event) -> None:
-            self.due = self.due or self.scheduler.until_s <= self.env.now
-
-        simpy.Timeout(self.env, delay(self.env.now, until_s)).callbacks.append(is_due)
+    def _come_to_pass(self) -> None:
+        """Run a pass now, unless one before has changed its time."""
+        self.due = self.due or self.scheduler.until_s <= self.clock.now_s
 
     def _stuck(self, now_s: float) -> str:
         return (
@@ -160,44 +154,43 @@ class Run:
             return "the run-time model gave every running job the rate 0"
         return "no waiting job is ever started"
 
-    def _arrivals(self) -> SimProcess:
+    def _arrivals(self) -> Iterator[float]:
         """Put jobs into the queue, all that enter it at one time together."""
-        env = self.env
+        clock = self.clock
         enters_s = self.scheduler.enters_s(self.workload)
         jobs = np.argsort(enters_s, kind="stable")
         times, k, n = enters_s[jobs].tolist(), 0, len(jobs)
         while k < n:
-            if times[k] > env.now:
-                yield env.timeout(delay(env.now, times[k]))
-            while k < n and times[k] <= env.now:
+            if times[k] > clock.now_s:
+                yield times[k]
+            while k < n and times[k] <= clock.now_s:
                 self._arrived(int(jobs[k]))
                 k += 1
             self.due = True
 
-    def _relents(self) -> SimProcess:
+    def _relents(self) -> Iterator[float]:
         """Schedule a pass whenever the policy relents on waiting jobs."""
-        env = self.env
         for job in range(len(self.workload)):
             time_s = self.machine.relents_s(job)
-            if time_s > env.now:
-                yield env.timeout(delay(env.now, time_s))
+            if time_s > self.clock.now_s:
+                yield time_s
             if isnan(self.start_s[job]):
                 self.machine.released = True
                 self.due = True
 
     def _arrived(self, job: int) -> None:
         """Add a submitted job."""
-        self.scheduler.push(job, self.env.now)
+        self.scheduler.push(job, self.clock.now_s)
 
     def _settle(self) -> None:
         """Update the running jobs after all starts of this instant are reported."""
-        self._change(self.run_times.settle(self.env.now))
+        self._change(self.run_times.settle(self.clock.now_s))
         if self.new or self.rates:
             self._apply_rates()
 
     def _started(self, job: int) -> None:
         """Record that the current pass placed a job."""
-        now = self.env.now
+        now = self.clock.now_s
         placement = self._note_start(job, now)
         self.new.append(job)
         self._change(self.run_times.on_start(job, placement, now))
@@ -220,7 +213,7 @@ class Run:
 
     def _apply_rates(self) -> None:
         """Plan the ends of the new jobs, then anew of the old ones whose rates change."""
-        rates, now = self.rates, self.env.now
+        rates, now = self.rates, self.clock.now_s
         for job in self.new:
             work = self.run_times.work_s(job)
             if not (isfinite(work) and work > 0):
@@ -252,7 +245,7 @@ class Run:
 
     def _plan(self, job: int, running: Running) -> None:
         """Plan the end of a job at its present rate; the end that was planned is void."""
-        began = running.began = self.env.now
+        began = running.began = self.clock.now_s
         rate = running.rate
         needed = running.remaining / rate if rate > 0 else inf
         stop = inf if self.grace_s is None else running.limit + self.grace_s
@@ -260,17 +253,14 @@ class Run:
         running.cut = began + needed > stop
         if running.cut:
             needed = delay(began, stop)
-        running.end = None
+        running.plan += 1
         running.ends_s = began + needed
         if needed < inf:
-            running.end = simpy.Timeout(self.env, needed, job)
-            running.end.callbacks.append(self._ended)
+            self.clock.after(needed, partial(self._ended, job, running, running.plan))
 
-    def _ended(self, end: simpy.Event) -> None:
-        """End a job whose planned end has come, unless it was rescheduled."""
-        job = int(end.value)  # type: ignore[arg-type]
-        running = self.running.get(job)
-        if running is not None and running.end is end:
+    def _ended(self, job: int, running: Running, plan: int) -> None:
+        """End a job whose planned end has come, unless it was planned anew."""
+        if running.plan == plan and self.running.get(job) is running:
             self.overran[job] = running.late
             if running.cut:
                 self.outcome[job] = CUT
@@ -280,7 +270,7 @@ class Run:
 
     def _leave(self, job: int) -> None:
         """Remove a running job and report its end."""
-        now = self.env.now
+        now = self.clock.now_s
         del self.running[job]
         self.rates.pop(job, None)
         self._note_end(job, now)
@@ -340,11 +330,3 @@ class Run:
     def reports(self) -> Mapping[str, Mapping[str, float]]:
         """Return the reports of the queue besides its columns: one row per table, by table."""
         return {}
-
-
-def delay(now_s: float, time_s: float) -> float:
-    """Return a delay that brings the clock to time_s, never a rounding step before it."""
-    delay = time_s - now_s
-    while now_s + delay < time_s:
-        delay = nextafter(delay, inf)
-    return delay

@@ -15,7 +15,7 @@ from netsim.packet.model import (
     PacketConfig,
     PacketResult,
 )
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Hop, Routing
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.registry import make_routing
 from netsim.topologies.family import EqualLinks
@@ -131,11 +131,6 @@ def one_way_ring(n: int) -> Routing:
             return [ejection(topology, dst_node, state)]
         return [Hop(int(clockwise[router]), 0, 1)]
 
-    def choose(
-        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        return choices(router, dst_node, state)[0]
-
     tables = make_tables(
         topology,
         base.tables.code,
@@ -145,7 +140,7 @@ def one_way_ring(n: int) -> Routing:
         np.arange(n),
         np.zeros(n),
     )
-    return replace(base, name="one-way", n_vcs=1, tables=tables, choices=choices, choose=choose)
+    return replace(base, name="one-way", n_vcs=1, tables=tables, choices=choices)
 
 
 def config(

@@ -8,6 +8,7 @@ import numpy as np
 
 from alloc.policy import Placement, Policy, Request
 from netsim.topology import Ports, RouterLinks, Topology, build_topology
+from queuesim.ordering.orders import Order, OrderContext
 from queuesim.result import QueueResult
 from queuesim.runtime import RunTimeModel, RunTimes
 from workloads.job import Workload
@@ -26,6 +27,12 @@ def same_schedule(one: QueueResult, other: QueueResult) -> bool:
             (one.placements.nodes, other.placements.nodes),
         )
     )
+
+
+def made(order: Order, parameters: object, context: OrderContext | None = None) -> Order:
+    """The order with these parameters."""
+    assert order.made is not None
+    return order.made(parameters, context or OrderContext())
 
 
 def flat_machine(n_nodes: int) -> Topology:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from offered_cycles import measure
+from routing_views import GivenLoads
 from selection import examples
 from test_routing_deadlock import on_one_channel
 from test_topology_families import check_symmetric, router_graph, router_links, speeds
@@ -17,6 +18,7 @@ from test_topology_families import check_symmetric, router_graph, router_links, 
 from alloc.isolation import usable_links
 from alloc.policy import Placement
 from experiments.kit.load_networks import CYCLE_S, LINK_BPS
+from experiments.validation.reference.decisions import choose_of
 from netsim.errors import NetcosimError
 from netsim.routing.base import Routing
 from netsim.routing.deadlock import find_cycle
@@ -139,24 +141,11 @@ def test_spines_and_links_are_drawn_evenly() -> None:
     rng = np.random.default_rng(1)
     for dst in (1, 2):
         drawn = Counter(
-            routing.choose(None, 0, dst, 0, int(key), 1)[::2]  # type: ignore[arg-type]
+            choose_of(routing)(None, 0, dst, 0, int(key), 1)[::2]  # type: ignore[arg-type]
             for key in rng.integers(0, 2**63, 4000)
         )
         assert len(drawn) == 4
         assert max(abs(n - 1000) for n in drawn.values()) < 5 * (4000 * 3 / 16) ** 0.5
-
-
-class Loads:
-    """A view of given loads; links that are not named are idle."""
-
-    def __init__(self, loads: dict[int, int]) -> None:
-        self.loads = loads
-
-    def load(self, link: int) -> int:
-        return self.loads.get(link, 0)
-
-    def room(self, link: int, vc: int) -> int:
-        raise AssertionError("no routing of a dragonfly+ asks for room")
 
 
 def test_ugal_takes_the_least_loaded_spine_and_leaves_the_direct_way_by_weighed_loads() -> None:
@@ -164,9 +153,9 @@ def test_ugal_takes_the_least_loaded_spine_and_leaves_the_direct_way_by_weighed_
     s, routing = t.shape, make_routing(t, "ugal-l")
     ups = [s.up_link(0, 0, spine) for spine in range(2)]
     for key in range(1, 40):
-        hop = routing.choose(Loads({ups[0]: 5}), 0, 1, 0, key, 1)
+        hop = choose_of(routing)(GivenLoads({ups[0]: 5}), 0, 1, 0, key, 1)
         assert hop.link == ups[1]  # within the group
-        hop = routing.choose(Loads({ups[0]: 5, ups[1]: 4}), 0, 2, 0, key, 1)
+        hop = choose_of(routing)(GivenLoads({ups[0]: 5, ups[1]: 4}), 0, 2, 0, key, 1)
         # the same link up carries the detour: 4 * 3 <= 4 * 4
         assert (hop.link, hop.state // 8) == (ups[1], 1)
     # ugal-g: the links to group 1 hold 5 and 4 of a packet's time, those to group 2 three
@@ -174,10 +163,10 @@ def test_ugal_takes_the_least_loaded_spine_and_leaves_the_direct_way_by_weighed_
     loads = {s.global_link(0, 1, 0): 5, s.global_link(0, 1, 1): 4}
     detour = {s.global_link(0, 2, copy): 3 for copy in range(2)}
     for key in range(1, 40):
-        straight = routing.choose(Loads(loads | detour), 0, 2, 0, key, 1)
+        straight = choose_of(routing)(GivenLoads(loads | detour), 0, 2, 0, key, 1)
         assert straight.state // 4 == 2 + 1  # 4 * 3 <= 3 * 4: group 1 by copy 1
         less = dict.fromkeys(detour, 2)
-        assert routing.choose(Loads(loads | less), 0, 2, 0, key, 1).state // 8 == 2
+        assert choose_of(routing)(GivenLoads(loads | less), 0, 2, 0, key, 1).state // 8 == 2
 
 
 # Saturation

@@ -225,7 +225,7 @@ def test_cobalt(tmp_path: Path) -> None:
     assert jobs.details.status is not None
     assert [jobs.details.status[k] for k in range(2)] == ["completed", "failed"]
     wrong = written(tmp_path, COBALT.replace('"512"', '"many"'))
-    assert "log.txt:3: nodes_used is 'many'; a number is needed" in refused("cobalt", wrong)
+    assert "log.txt:3: nodes_used is 'many'; a whole number is needed" in refused("cobalt", wrong)
     assert ":1: no column NODES_USED" in refused(
         "cobalt", written(tmp_path, COBALT.replace("NODES_USED", "N"))
     )
@@ -371,9 +371,12 @@ def test_flux_columns_that_stand_in_for_others(tmp_path: Path) -> None:
         ('{"jobs": 5}', 'no list of jobs ("jobs": [...])'),
         ('{"data": {"jobs": []}}', 'no list of jobs ("jobs": [...])'),
         ('{"jobs": []', "not valid JSON"),
-        ('{"jobs": [5]}', 'job 1 of the list has no "id"'),
-        (json.dumps([flux_job(nnodes="many")]), "job 1 of the list: nnodes is 'many'; a number"),
-        (json.dumps([flux_job(t_run=float("inf"))]), "t_run is inf; a number is needed"),
+        ('{"jobs": [5]}', 'job 1 of the list: it has no "id"'),
+        (
+            json.dumps([flux_job(nnodes="many")]),
+            "job 1 of the list: nnodes is 'many'; a whole number",
+        ),
+        (json.dumps([flux_job(t_run=float("inf"))]), "t_run is 'inf'; a number is needed"),
         ("[" * 100_000, "JSON|nested"),
     ],
 )
@@ -418,7 +421,7 @@ def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
         ([*MAP, "size=Nodes"], ("", ""), "unknown column 'size'; valid:"),
         ([*MAP, "qos=QOS"], ("", ""), "'QOS'; valid: begin, jobid"),
         ([*MAP, "qos"], ("", ""), "columns = 'qos'; NAME=COLUMN is needed"),
-        (MAP, ("5;2;", "5;two;"), "log.txt:2: nodes is 'two'; a number is needed"),
+        (MAP, ("5;2;", "5;two;"), "log.txt:2: nodes is 'two'; a whole number is needed"),
         (MAP, ("5;2;", "5;2;2;"), "log.txt:2: 9 fields; the header has 8"),
         (MAP, ("00:05:00", "soon"), "log.txt:2: limit is 'soon'; a number is needed"),
         (MAP, ("\n6;", "\n5;"), "log.txt:4: job 5 is listed twice (line 2 has it)"),

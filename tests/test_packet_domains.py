@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from routing_machines import on_every_routing, small_machines
 
+from experiments.validation.reference.decisions import choose_of
 from netsim.packet.build import build_arrays, choose_clock
 from netsim.packet.build_domains import lookahead
 from netsim.packet.crossbar.build import with_crossbars
@@ -190,7 +191,7 @@ def test_routings_that_can_be_split_look_at_their_own_routers_links_alone(routin
         for _ in range(30):
             looked.clear()
             key = int(rng.integers(0, 2**63))
-            hop = routing.choose(view, router, int(dst), state, key, 1000)
+            hop = choose_of(routing)(view, router, int(dst), state, key, 1000)
             far = far or bool(looked - {router})
             if hop.link < topology.first_router_link:
                 break

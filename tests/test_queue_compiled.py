@@ -1,4 +1,4 @@
-"""The compiled queue against the one that SimPy runs: every column of a result, to the bit."""
+"""The compiled queue against the run event by event: every column of a result, to the bit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from queuesim.compiled import by_count, choice
 from queuesim.compiled.by_count import run_by_count
 from queuesim.decide import Easy
 from queuesim.estimates import Adjusted
-from queuesim.fixed_run import FixedRun
 from queuesim.ordering.orders import Order
 from queuesim.queue import run_queue, simulate_queue
 from queuesim.queue_setup import QueueSetup
 from queuesim.registry import ORDERS
 from queuesim.result import PlacementArrays, QueueResult
-from queuesim.run import Run
 from queuesim.runtime import AsLogged
 from queuesim.site.checkpoints import Checkpoints
 from queuesim.site.failures import Failures
@@ -189,41 +187,6 @@ def test_a_subclass_has_no_state_in_the_kernel_unless_it_says_so() -> None:
         setup = QueueSetup(jobs, policy, rng=np.random.default_rng(0))
         assert setup.why_by_events.startswith(why)
         assert bool(setup.why_by_events) == bool(why)
-
-
-@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.full) for k in range(1, 3))])
-def test_run_times_that_do_not_change_need_no_simpy(k: int) -> None:
-    """Every policy and backfilling in turn, and orders that go by what has run."""
-    rng = np.random.default_rng(k)
-    for i in range(90):
-        machine, name = CASES[(91 * k + i) % len(CASES)]
-        policies = [make_policy(MACHINES[machine], name, np.random.default_rng(i)) for _ in "ab"]
-        if policies[0].replays or policies[0].relents_after_s is not None:
-            continue
-        sizes = [n for n in range(1, MACHINES[machine].n_nodes + 1) if policies[0].fits_empty(n)]
-        jobs = random_jobs(rng, sizes[-1])
-        jobs = replace(
-            jobs,
-            n_nodes=rng.choice(sizes, len(jobs)).astype(np.int32),
-            wait_s=rng.integers(0, 9, len(jobs)).astype(float),
-            user=rng.integers(0, 3, len(jobs)).astype(np.int32),
-        )
-        results = []
-        for policy, kind in zip(policies, (FixedRun, Run), strict=True):
-            run = QueueSetup(
-                jobs,
-                policy,
-                rng=np.random.default_rng(3),
-                order=("fcfs", "wfp", "fair-share", "multifactor")[i % 4],
-                backfill=("easy", "none", "conservative", "as-logged", "easy-retest")[i % 5],
-                window=(None, 3)[i % 2],
-                overrun=("keep", "cut")[(i + k) % 2],
-                estimates=Adjusted(),
-                keep_placements=True,
-            ).by_events(kind)
-            run.run()
-            results.append(run.result())
-        assert_equal(*results)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from queue_helpers import Mask, make_workload
+from queue_helpers import Mask, made, make_workload
 from selection import examples
 
 from netsim.errors import NetcosimError
-from queuesim.ordering.fair_share import ByUsage, fair_share_order
-from queuesim.ordering.multifactor import WeightedFactors, multifactor_order
+from queuesim.ordering.fair_share import FAIR_SHARE, ByUsage
+from queuesim.ordering.multifactor import MULTIFACTOR, WeightedFactors
 from queuesim.ordering.orders import OrderContext
 from queuesim.ordering.usage import Usage, history_usage
 from queuesim.parameters import FairShare, Multifactor, Partition
@@ -63,10 +63,10 @@ def same(one: QueueResult, other: QueueResult) -> bool:
 @given(workload=owned_jobs(users=1), half_life=st.sampled_from([1.0, 50.0, 1e12]))
 def test_fair_share_of_one_user_is_first_come_first_served(backfill, workload, half_life):
     first = simulate(workload, "fcfs", backfill=backfill)
-    shared = fair_share_order(FairShare(half_life_s=half_life))
+    shared = made(FAIR_SHARE, FairShare(half_life_s=half_life))
     assert same(simulate(workload, shared, backfill=backfill), first)
     several = Multifactor(age_weight=0.0, fair_share_weight=5.0, half_life_s=half_life)
-    assert same(simulate(workload, multifactor_order(several), backfill=backfill), first)
+    assert same(simulate(workload, made(MULTIFACTOR, several), backfill=backfill), first)
 
 
 @pytest.mark.parametrize("backfill", KINDS)
@@ -75,7 +75,7 @@ def test_fair_share_of_one_user_is_first_come_first_served(backfill, workload, h
 def test_factors_alone_are_the_orders_that_they_name(backfill: str, workload: Workload) -> None:
     def weighed(**weights: float) -> QueueResult:
         # ages count in full later than any job waits here
-        order = multifactor_order(Multifactor(**{"age_weight": 0.0, **weights}))  # type: ignore
+        order = made(MULTIFACTOR, Multifactor(**{"age_weight": 0.0, **weights}))  # type: ignore
         return simulate(workload, order, backfill=backfill)
 
     age = weighed(age_weight=1.0)
@@ -103,10 +103,10 @@ def test_hand_worked_fair_share() -> None:
     # that user 0 sent earlier; afterwards 1 has 80 node-seconds fresh, 0 has 80 half faded.
     workload = make_workload([0, 1, 2, 3, 4], [10, 10, 10, 10, 10], [8, 8, 8, 8, 8])
     workload = replace(workload, user=np.array([0, 0, 0, 1, 1], dtype=np.int32))
-    order = fair_share_order(FairShare(half_life_s=10.0))
+    order = made(FAIR_SHARE, FairShare(half_life_s=10.0))
     assert simulate(workload, order).start_s.tolist() == [0, 20, 40, 10, 30]
     # with a half-life of a year both have used the same at 20: the earlier job goes first
-    order = fair_share_order(FairShare(half_life_s=3e7))
+    order = made(FAIR_SHARE, FairShare(half_life_s=3e7))
     assert simulate(workload, order).start_s.tolist() == [0, 20, 40, 10, 30]
 
 
@@ -148,10 +148,10 @@ def test_history_counts_as_if_it_had_been_simulated() -> None:
     # and it decides who is first: user 7 used more and later
     jobs = make_workload([0, 1, 1], [5, 5, 5], [8, 8, 8])
     jobs = replace(jobs, user=np.array([4, 7, 4], dtype=np.int32))
-    order = fair_share_order(FairShare(half_life_s=1e6), OrderContext(lambda: past))
+    order = made(FAIR_SHARE, FairShare(half_life_s=1e6), OrderContext(lambda: past))
     assert simulate(jobs, order).start_s.tolist() == [0, 5, 10]
     heavy = replace(past, n_nodes=np.array([2, 300], dtype=np.int32))
-    order = fair_share_order(FairShare(half_life_s=1e6), OrderContext(lambda: heavy))
+    order = made(FAIR_SHARE, FairShare(half_life_s=1e6), OrderContext(lambda: heavy))
     assert simulate(jobs, order).start_s.tolist() == [0, 10, 5]
 
 
@@ -170,7 +170,7 @@ def test_owners_that_are_not_known_are_one() -> None:
     past = replace(past, user=np.array([-1, 4], dtype=np.int32), wait_s=np.zeros(2))
     jobs = make_workload([0, 1, 1], [5, 5, 5], [8, 8, 8])
     jobs = replace(jobs, user=np.array([8, -1, 7], dtype=np.int32))
-    order = fair_share_order(FairShare(half_life_s=1e6), OrderContext(lambda: past))
+    order = made(FAIR_SHARE, FairShare(half_life_s=1e6), OrderContext(lambda: past))
     assert simulate(jobs, order).start_s.tolist() == [0, 10, 5]
 
 
@@ -181,7 +181,7 @@ def test_what_was_used_long_ago_fades_with_the_half_life(half_life_s, starts):
     past = replace(past, user=np.array([4, 7], dtype=np.int32), wait_s=np.zeros(2))
     jobs = make_workload([0, 1, 1], [5, 5, 5], [8, 8, 8])
     jobs = replace(jobs, user=np.array([9, 4, 7], dtype=np.int32))
-    order = fair_share_order(FairShare(half_life_s=half_life_s), OrderContext(lambda: past))
+    order = made(FAIR_SHARE, FairShare(half_life_s=half_life_s), OrderContext(lambda: past))
     assert simulate(jobs, order).start_s.tolist() == starts
 
 
@@ -192,11 +192,11 @@ def test_partitions_priority_comes_before_the_order_and_its_factor_within() -> N
     workload = replace(workload, details=JobDetails(partition=labels))
     tiers = (Partition("low"), Partition("high", priority=1.0))
     rules = Rules(partitions=tiers)
-    for order in ("fcfs", "wfp", multifactor_order()):
+    for order in ("fcfs", "wfp", MULTIFACTOR):
         assert simulate(workload, order, rules=rules).start_s.tolist() == [0, 10, 5]
     factors = (Partition("low"), Partition("high", factor=1.0))
     context, rules = OrderContext(partitions=factors), Rules(partitions=factors)
-    weighed = multifactor_order(Multifactor(partition_weight=1.0), context)
+    weighed = made(MULTIFACTOR, Multifactor(partition_weight=1.0), context)
     assert simulate(workload, weighed, rules=rules).start_s.tolist() == [0, 10, 5]
     assert simulate(workload, "fcfs", rules=rules).start_s.tolist() == [0, 5, 10]
 
@@ -205,7 +205,7 @@ def test_a_log_without_owners_is_refused() -> None:
     workload = make_workload([0], [1], [1])
     for by in ("user", "account", "project"):
         with pytest.raises(NetcosimError, match=f"fair share by {by}: the log has no {by}"):
-            simulate(workload, fair_share_order(FairShare(by=by)))
+            simulate(workload, made(FAIR_SHARE, FairShare(by=by)))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_log_without_owners_is_refused() -> None:
 def test_an_age_counts_up_to_max_age(max_age_s: float, starts: list[int]) -> None:
     workload = make_workload([0, 0, 5], [20, 5, 5], [8, 4, 8])
     weights = Multifactor(age_weight=1.0, size_weight=0.1, max_age_s=max_age_s)
-    assert simulate(workload, multifactor_order(weights)).start_s.tolist() == starts
+    assert simulate(workload, made(MULTIFACTOR, weights)).start_s.tolist() == starts
 
 
 def test_the_factors_of_a_job_by_hand() -> None:

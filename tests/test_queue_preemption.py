@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from preemption_helpers import BY_ORDER, histories, jobs, runs_of, simulate
-from queue_helpers import Contiguous, HeldMask, Mask
+from queue_helpers import Contiguous, HeldMask, Mask, made
 from selection import examples
 
 from alloc.policy import Placement, Policy
 from netsim.errors import NetcosimError
 from queuesim.metrics import run_s, wait_s
-from queuesim.ordering.attained import AttainedService, attained_order
+from queuesim.ordering.attained import LAS, AttainedService
 from queuesim.parameters import Attained, Partition, PreemptionKeys, QuotaKeys
 from queuesim.runtime import RunTimeModel, RunTimes
 from queuesim.site.checkpoints import Checkpoints
@@ -134,7 +134,7 @@ def test_las_equals_a_slow_queue(history, promote_after):
     workload, checkpoints, min_run = history
     # sizes divide the thresholds, so that jobs change queues at whole seconds
     workload = replace(workload, n_nodes=2 ** (workload.n_nodes % 4))
-    order = attained_order(Attained((24.0, 64.0), promote_after))
+    order = made(LAS, Attained((24.0, 64.0), promote_after))
     if promote_after is not None:
         # jobs that lose work each time preempt each other without end
         checkpoints = Checkpoints(1.0)
@@ -236,7 +236,7 @@ def test_las_by_hand() -> None:
     with 5 s of work done, and job 3 preempts it at 8 s. From 12 s on job 1 runs alone.
     """
     workload = jobs([0, 3, 8], [30, 2, 4], [2, 2, 1])
-    order = attained_order(Attained((10.0, 40.0)))
+    order = made(LAS, Attained((10.0, 40.0)))
     rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
     result = simulate(workload, Mask(2), rules, order)
     assert runs_of(result) == [[(0, 5), (7, 8), (12, 36)], [(5, 7)], [(8, 12)]]
@@ -257,7 +257,7 @@ def test_a_starved_job_returns_to_the_first_queue() -> None:
     rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
     first = []
     for promote_after in (None, 2.0):
-        order = attained_order(Attained((10.0,), promote_after))
+        order = made(LAS, Attained((10.0,), promote_after))
         first.append(runs_of(simulate(workload, Mask(1), rules, order))[0])
     assert first == [[(0, 10), (100, 130)], [(0, 10), (30, 40), (60, 70), (90, 100)]]
 
@@ -271,7 +271,7 @@ def test_a_promotion_begins_a_new_account_of_waits() -> None:
     submit = [0.0, 5.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]
     rules = Rules(checkpoints=Checkpoints(1.0), preemption=BY_ORDER)
     workload = jobs(submit, [40.0] + [10.0] * 8, [1] * 9)
-    result = simulate(workload, Mask(1), rules, attained_order(Attained((10.0,), 2.0)))
+    result = simulate(workload, Mask(1), rules, made(LAS, Attained((10.0,), 2.0)))
     assert runs_of(result)[0] == [(0, 10), (20, 25), (45, 55), (75, 85), (105, 110)]
 
 
@@ -326,7 +326,7 @@ def test_preemptions_in_a_row_are_counted_until_a_job_ends(allowed, monkeypatch)
 def test_jobs_that_preempt_each_other_without_end_are_an_error(monkeypatch):
     """Each has lost its work when it is in the first queue again."""
     monkeypatch.setattr("queuesim.site.ruled_run.MOST_PREEMPTIONS", 50)
-    order = attained_order(Attained((10.0,), 1.0))
+    order = made(LAS, Attained((10.0,), 1.0))
     with pytest.raises(NetcosimError, match=r"50 preemptions in a row .*queue\.las\.promote_after"):
         simulate(jobs([0, 1], [100, 100], [8, 8]), Mask(8), Rules(preemption=BY_ORDER), order)
 

@@ -5,19 +5,12 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from netcosim.catalogue import entry_tables
-from netsim.errors import NetcosimError
 from netsim.registry import Registry, object_at
-from netsim.routing.base import SWITCHED, Hop
-from netsim.routing.kernels_common import draw
-from netsim.routing.registry import ROUTINGS, make_routing
-from netsim.topologies.registry import make_topology
+from netsim.routing.base import SWITCHED
+from netsim.routing.registry import ROUTINGS
 from workloads.formats import TABLE, LogFormat
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,15 +73,3 @@ def test_facts_of_entries_by_family() -> None:
     assert "shortest-path" in torus
     assert not {"minimal", "d-mod-k", "ecmp"} & {*torus}
     assert ROUTINGS.facts("ugal-l").keys == dict.fromkeys(ROUTINGS["ugal-l"].parameters, "")
-
-
-def test_a_key_taken_as_signed_is_refused_with_the_name_of_the_routing() -> None:
-    def choose(view: object, router: int, dst: int, state: int, key: int, size: int) -> Hop:
-        return Hop(int(draw(key, 0, 3)), 0, 0)
-
-    routing = make_routing(make_topology("torus", {"dims": [4]}))
-    routing = replace(routing, name="mine", choose=choose)
-    view: Any = None
-    assert routing.choose(view, 0, 1, 0, 5, 1).link == draw(5, 0, 3)
-    with pytest.raises(NetcosimError, match=r"routing 'mine': choose: .* without sign"):
-        routing.choose(view, 0, 1, 0, 2**63 + 5, 1)

@@ -11,6 +11,7 @@ from test_routing_kernels import ArrayView
 from experiments.kit.load_latency import Window
 from experiments.kit.load_networks import CYCLE_S, NETWORKS, packet_config
 from experiments.kit.offered import offered_load
+from experiments.validation.reference.decisions import choose_of
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PS_PER_S, PacketConfig
 from netsim.routing.kernels_random import packet_key
@@ -31,7 +32,7 @@ def taken(name: str, loads: list[int], n: int = 6000) -> list[float]:
     empty = np.zeros((topology.n_links, 1))
     view = ArrayView(0, np.zeros(topology.n_links), waiting, empty, empty)
     keys = (int(packet_key(np.uint64(1), np.int64(i), np.int64(0), np.int64(0))) for i in range(n))
-    count = Counter(routing.choose(view, 0, 11, 0, key, 1).link for key in keys)
+    count = Counter(choose_of(routing)(view, 0, 11, 0, key, 1).link for key in keys)
     return [count[shape.leaf_up(0, i)] / n for i in range(UP)]
 
 

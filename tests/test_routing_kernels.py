@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from routing_machines import all_routings, on_every_routing
 from selection import examples
 
+from experiments.validation.reference.decisions import choose_of
 from netsim.routing.base import Hop, Routing
 from netsim.routing.dragonfly_reference import COMPARES
 from netsim.routing.kernels import links_compared, route
@@ -92,7 +93,7 @@ def walk_and_compare(
             key = int(rng.integers(0, 2**64, dtype=np.uint64)) * (visit < routing.random_visits)
             view = ArrayView(100, free_at, waiting, space, room)
             compared = links_compared(routing.tables, router, dst, state, np.uint64(key))
-            hop = routing.choose(view, router, dst, state, key, 1000)
+            hop = choose_of(routing)(view, router, dst, state, key, 1000)
             links = LinkView(
                 100, free_at, waiting, space.ravel(), room.ravel(), routing.n_vcs, BUFFER
             )
@@ -208,7 +209,7 @@ def test_intermediate_groups_are_drawn_uniformly() -> None:
     n = 7000
     for i in range(n):
         key = int(packet_key(np.uint64(3), np.int64(i), np.int64(0), np.int64(0)))
-        groups[(routing.choose(view, 0, 8, 0, key, 1).state // 4) - 1] += 1
+        groups[(choose_of(routing)(view, 0, 8, 0, key, 1).state // 4) - 1] += 1
     assert set(groups) == set(range(9)) - {0, 4}
     chi2 = sum((c - n / 7) ** 2 / (n / 7) for c in groups.values())
     assert chi2 < 6 + 5 * 12**0.5

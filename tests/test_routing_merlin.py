@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 from packet_cases import ENGINES, flows
+from routing_views import BUFFER, GivenLoads
 
+from experiments.validation.reference.decisions import choose_of
 from netsim.errors import NetcosimError
 from netsim.packet.model import INPUT_QUEUED, PacketConfig, PacketResult
 from netsim.routing.base import Hop, Routing
@@ -16,36 +18,14 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.dragonfly_plus import dragonfly_plus
 
-BUFFER = 14_000
 Engine = Callable[..., PacketResult]
 
 
-class Queues:
-    """A view in which some output FIFOs of channel 0 hold packets, and all else is idle."""
-
-    def __init__(self, waiting: Mapping[int, int] | None = None) -> None:
-        self.waiting = dict(waiting or {})
-
-    def load(self, link: int) -> int:
-        return 0
-
-    def room(self, link: int, vc: int) -> int:
-        return BUFFER
-
-    queued = used = load
-
-    def queue_bytes(self, link: int, vc: int) -> int:
-        return self.waiting.get(link, 0) if vc == 0 else 0
-
-    def queue_free(self, link: int, vc: int) -> int:
-        return BUFFER - self.queue_bytes(link, vc)
-
-
-def walk(routing: Routing, view: Queues, src: int, dst: int, seed: int) -> list[Hop]:
+def walk(routing: Routing, view: GivenLoads, src: int, dst: int, seed: int) -> list[Hop]:
     """Hops between routers of one packet from a router to a node."""
     t, router, state, hops = routing.topology, src, 0, []
     for key in np.random.default_rng(seed).integers(0, 2**63, 20):
-        hop = routing.choose(view, router, dst, state, int(key), 1000)
+        hop = choose_of(routing)(view, router, dst, state, int(key), 1000)
         if hop.link < 2 * t.n_nodes:
             break
         hops.append(hop)
@@ -63,7 +43,7 @@ def test_merlin_may_draw_the_destinations_router_and_goes_directly() -> None:
     a, src, dst, n = 6, 1, 4, 2000
     t = dragonfly(1, a, 3)
     routing = make_routing(t, "merlin-valiant")
-    ways = [routers_of(routing, walk(routing, Queues(), src, dst, seed)) for seed in range(n)]
+    ways = [routers_of(routing, walk(routing, GivenLoads(), src, dst, seed)) for seed in range(n)]
     firsts = Counter(way[0] for way in ways)
     assert set(firsts) == set(range(a)) - {src}
     expected = n / (a - 1)
@@ -71,7 +51,9 @@ def test_merlin_may_draw_the_destinations_router_and_goes_directly() -> None:
     assert chi2 < (a - 2) + 5 * (2 * (a - 2)) ** 0.5
     assert all(way == ([dst] if way[0] == dst else [way[0], dst]) for way in ways)
     never = make_routing(t, "valiant-local")
-    assert dst not in {routers_of(never, walk(never, Queues(), src, dst, s))[0] for s in range(200)}
+    assert dst not in {
+        routers_of(never, walk(never, GivenLoads(), src, dst, s))[0] for s in range(200)
+    }
 
 
 def test_merlins_valiant_is_minimal_among_two_groups() -> None:
@@ -79,7 +61,7 @@ def test_merlins_valiant_is_minimal_among_two_groups() -> None:
     t = dragonfly(1, 4, 2)
     for dst in (3, 5, 7):
         ways = [
-            walk(make_routing(t, name), Queues(), 0, dst, 3)
+            walk(make_routing(t, name), GivenLoads(), 0, dst, 3)
             for name in ("merlin-valiant", "minimal")
         ]
         assert ways[0] == ways[1]
@@ -92,7 +74,7 @@ def test_merlins_ugal_inside_a_group(direct: int, detour: int, detours: bool) ->
     """Directly unless that queue is above twice the drawn router's and 400 bytes."""
     t = dragonfly(1, 3, 3)  # the only other router to draw is 1; 2 is the destination's
     s = t.shape
-    view = Queues({s.local_link(0, 0, 2): direct, s.local_link(0, 0, 1): detour})
+    view = GivenLoads({s.local_link(0, 0, 2): direct, s.local_link(0, 0, 1): detour})
     routing = make_routing(t, "merlin-ugal")
     ways = {
         tuple((router, hop.vc) for router, hop in zip(routers_of(routing, w), w, strict=True))
@@ -116,7 +98,7 @@ def test_merlins_ugal_weighs_first_links_and_again_where_both_ways_go_on() -> No
         """The global links by which packets from router 0 to group 3 leave their group."""
         out = set()
         for seed in range(n):
-            hops = walk(routing, Queues(waiting), 0, to_three, seed)
+            hops = walk(routing, GivenLoads(waiting), 0, to_three, seed)
             out.add(next(hop.link for hop in hops if hop.link >= s.first_global_link))
         return out
 
@@ -137,7 +119,7 @@ def test_merlins_adaptive_local_looks_at_the_free_output_buffer() -> None:
     direct = t.shape.local_link(0, 0, 2)
     routing = make_routing(t, "merlin-adaptive-local")
     for waiting, detours in ((BUFFER // 2, False), (BUFFER // 2 + 1, True)):
-        ways = [walk(routing, Queues({direct: waiting}), 0, 2, seed) for seed in range(60)]
+        ways = [walk(routing, GivenLoads({direct: waiting}), 0, 2, seed) for seed in range(60)]
         assert any(len(way) > 1 for way in ways) == detours
         # with probability 1/3 the destination's router is drawn
         assert any(len(way) == 1 for way in ways)
@@ -181,7 +163,7 @@ def test_an_intermediate_node_is_drawn_from_all_nodes() -> None:
     for seed in range(n):
         key = int(np.random.default_rng(seed).integers(0, 2**63))
         # one link a pair of groups: the plan is the router and 1
-        drawn[routing.choose(Queues(), 0, dst, 0, key, 1000).state // 4 - 1] += 1
+        drawn[choose_of(routing)(GivenLoads(), 0, dst, 0, key, 1000).state // 4 - 1] += 1
     expected = n / s.n_routers
     # a packet that goes minimally has the destination's router for a plan
     minimal = drawn.pop(target)
@@ -192,7 +174,7 @@ def test_an_intermediate_node_is_drawn_from_all_nodes() -> None:
     order = [(False, 0), (True, 0), (False, 1), (False, 2), (True, 1), (False, 3)]
     longest: list[tuple[bool, int]] = []
     for seed in range(300):
-        hops = walk(routing, Queues(), 0, dst, seed)
+        hops = walk(routing, GivenLoads(), 0, dst, seed)
         taken = [(hop.link >= s.first_global_link, hop.vc) for hop in hops]
         assert taken == sorted(taken, key=order.index)
         longest = max(longest, taken, key=len)

@@ -8,9 +8,11 @@ import networkx as nx
 import numpy as np
 import pytest
 from routing_machines import on_every_routing
+from routing_views import GivenLoads
 
+from experiments.validation.reference.decisions import View, choose_of
 from netsim.errors import NetcosimError
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Hop, Routing
 from netsim.routing.dragonfly_reference import fs_per_byte
 from netsim.routing.registry import ROUTINGS, default_routing, make_routing, routings_for
 from netsim.topologies.dragonfly import GroupLinks, dragonfly
@@ -161,22 +163,6 @@ def test_ugal_by_hand() -> None:
     t = dragonfly(1, 2, 5)
     s = t.shape
 
-    class Loaded:
-        def __init__(self, link: int, load: int) -> None:
-            self.link, self.ticks = link, load
-
-        def load(self, link: int) -> int:
-            return self.ticks if link == self.link else 0
-
-        def room(self, link: int, vc: int) -> int:
-            return 10**6
-
-        def queued(self, link: int) -> int:
-            return self.ticks if link == self.link else 0
-
-        def used(self, link: int) -> int:
-            return self.ticks if link == self.link else 0
-
     # Source router 0; the link from group 0 to group 4 sits on router 1 of the group.
     assert s.global_router(0, 4) == 1
     local, far = s.local_link(0, 0, 1), s.global_link(0, 4)
@@ -188,9 +174,9 @@ def test_ugal_by_hand() -> None:
         direct = make_routing(t, "minimal").choices(0, dst, 0)
         out = set()
         for key in np.random.default_rng(1).integers(0, 2**63, 60):
-            detour = make_routing(t, "valiant").choose(Loaded(-1, 0), 0, dst, 0, int(key), 1)
+            detour = choose_of(make_routing(t, "valiant"))(GivenLoads(), 0, dst, 0, int(key), 1)
             if detour.link != local:
-                hop = routing.choose(Loaded(link, load), 0, dst, 0, int(key), 1)
+                hop = choose_of(routing)(GivenLoads({link: load}), 0, dst, 0, int(key), 1)
                 out.add(hop in direct)
         return out
 
@@ -223,19 +209,9 @@ def test_a_margin_in_what_is_not_compared_is_refused(name: str) -> None:
 UGALS = ("ugal-l", "ugal-g", "par")
 
 
-class Busy:
+def busy(*links: int) -> GivenLoads:
     """A view in which some links are busy, and the others idle."""
-
-    def __init__(self, *links: int) -> None:
-        self.links = links
-
-    def load(self, link: int) -> int:
-        return 10**6 * (link in self.links)
-
-    def room(self, link: int, vc: int) -> int:
-        return 1000 * (link not in self.links)
-
-    queued = used = load
+    return GivenLoads(dict.fromkeys(links, 10**6))
 
 
 def walks(routing: Routing, view: View, src: int, dst: int, n: int = 60) -> list[list[Hop]]:
@@ -245,7 +221,7 @@ def walks(routing: Routing, view: View, src: int, dst: int, n: int = 60) -> list
         router, state, hops = src, 0, []
         keys = np.random.default_rng(seed).integers(0, 2**63, 20)
         for key in keys:
-            hop = routing.choose(view, router, dst, state, int(key), 1)
+            hop = choose_of(routing)(view, router, dst, state, int(key), 1)
             if hop.link < 2 * t.n_nodes:
                 break
             hops.append(hop)
@@ -261,11 +237,11 @@ def test_par_turns_at_the_router_of_a_full_global_link() -> None:
     gate = s.global_router(0, target)
     src, dst = (gate + 1) % s.a, s.global_router(target, 0)
     full, toward = s.global_link(0, target), s.local_link(0, src, gate)
-    assert all(len(hops) == 2 for hops in walks(make_routing(t, "par"), Busy(), src, dst))
+    assert all(len(hops) == 2 for hops in walks(make_routing(t, "par"), busy(), src, dst))
     assert all(
-        hops[1].link == full for hops in walks(make_routing(t, "ugal-l"), Busy(full), src, dst)
+        hops[1].link == full for hops in walks(make_routing(t, "ugal-l"), busy(full), src, dst)
     )
-    turned = walks(make_routing(t, "par"), Busy(full), src, dst)
+    turned = walks(make_routing(t, "par"), busy(full), src, dst)
     assert {hops[0][:2] for hops in turned} == {(toward, 0)}
     assert all(hop.link != full for hops in turned for hop in hops)
     second = [hops[1] for hops in turned if hops[1].link < s.first_global_link]
@@ -273,7 +249,7 @@ def test_par_turns_at_the_router_of_a_full_global_link() -> None:
     assert {hop.vc for hop in second} == {1}
     assert max(len(hops) for hops in turned) == 6
     # a packet that its source router already sends on a detour is on channel 1 at once
-    detours = walks(make_routing(t, "par"), Busy(toward), src, dst)
+    detours = walks(make_routing(t, "par"), busy(toward), src, dst)
     assert all(
         hops[0].vc == (hops[0].link < s.first_global_link)
         for hops in detours
@@ -288,8 +264,8 @@ def test_detours_inside_a_group(group: str) -> None:
     t = dragonfly(1, a, 1, group=group, links=GroupLinks(local_bandwidth_Bps=5 * 10**8))
     s, src, dst = t.shape, 1, 4
     direct = s.local_link(0, src, s.local_step(src, dst))
-    judges = [(name, Busy(direct)) for name in ("adaptive-local", *UGALS)]
-    for name, view in (("valiant-local", Busy()), *judges):
+    judges = [(name, busy(direct)) for name in ("adaptive-local", *UGALS)]
+    for name, view in (("valiant-local", busy()), *judges):
         ways = walks(make_routing(t, name), view, src, dst, 300)
         for hops in ways:
             assert [hop.vc for hop in hops] == sorted(hop.vc for hop in hops)
@@ -300,7 +276,7 @@ def test_detours_inside_a_group(group: str) -> None:
             assert vias == set(range(a)) - {src, dst}
     for name, _ in judges:
         routing = make_routing(t, name)
-        assert {hops[0].link for hops in walks(routing, Busy(), src, dst)} == {direct}
+        assert {hops[0].link for hops in walks(routing, busy(), src, dst)} == {direct}
 
 
 @pytest.mark.parametrize("name", UGALS)
@@ -309,7 +285,7 @@ def test_ugal_detours_inside_a_group_where_its_links_are_slow(name: str) -> None
     for local_Bps, detours in ((10**9, False), (10**9 - 1, True)):
         t = dragonfly(1, 6, 1, links=GroupLinks(local_bandwidth_Bps=local_Bps))
         direct = t.shape.local_link(0, 1, 4)
-        ways = walks(make_routing(t, name), Busy(direct), 1, 4)
+        ways = walks(make_routing(t, name), busy(direct), 1, 4)
         assert (direct not in {hops[0].link for hops in ways}) == detours
 
 
@@ -322,13 +298,13 @@ def test_adaptive_local_takes_the_freer_of_two_links() -> None:
     across, straight = s.local_link(0, here, there), s.global_link(0, 3, 0)
     dst = s.global_router(3, 0)
     routing = make_routing(t, "adaptive-local")
-    for busy, free in ((across, straight), (straight, across)):
-        assert {hops[0].link for hops in walks(routing, Busy(busy), here, dst)} == {free}
-    assert {h[0].link for h in walks(routing, Busy(), here, dst)} == {across, straight}
+    for full, free in ((across, straight), (straight, across)):
+        assert {hops[0].link for hops in walks(routing, busy(full), here, dst)} == {free}
+    assert {h[0].link for h in walks(routing, busy(), here, dst)} == {across, straight}
     between = [s.global_link(m, 3, copy) for m in (1, 2) for copy in (0, 1)]
     after = [
         hops[i + 1].link
-        for hops in walks(routing, Busy(across, straight, *between), here, dst)
+        for hops in walks(routing, busy(across, straight, *between), here, dst)
         for i, hop in enumerate(hops[:-1])
         if hop.link >= s.first_global_link and hop.state % 4 == 3
     ]

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from experiments.validation.reference.decisions import pins_of
 from netsim.errors import NetcosimError
 from netsim.flow.job_load import path_link_bytes
 from netsim.flow.paths import flow_paths
@@ -82,7 +83,7 @@ def test_the_largest_flow_comes_first_and_each_takes_the_least_loaded_path():
             after = load_s[links] - size / topology.link_bandwidth_Bps[links]
             found.append((after.max(), after.sum(), links))
         taken, router = [], here
-        for place in pinned.pins[a, b, 0]:
+        for place in pins_of(pinned)[a, b, 0]:
             link = routing.choices(router, int(b), 0)[place].link
             taken.append(link)
             router = int(topology.link_dst[link]) - topology.n_ports
@@ -166,12 +167,12 @@ def test_a_table_counts_nodes_and_of_a_flow_twice_the_last_choice_counts():
         paths = EqualCostPaths(routing)
         for plane in range(2):
             a, b = (int(end[0]) for end in THREE_LEVELS.ports_between(src, dst, np.array([plane])))
-            pins = routing.pin(np.array([a]), np.array([b]), np.ones(1)).pins
+            pins = pins_of(routing.pin(np.array([a]), np.array([b]), np.ones(1)))
             assert list(pins[a, b, 0]) == paths.between(a, b)[1][path].tolist()
     tree = xgft(2, 2, w2=2, levels=2)
     pinned = make_routing(tree, "pinned").pin(np.array([0, 0]), np.array([2, 2]), np.ones(2))
     # from a spine there is one link to the leaf
-    assert list(pinned.pins[0, 2, 0]) == [1, 0]
+    assert list(pins_of(pinned)[0, 2, 0]) == [1, 0]
     # behind where each port's rows begin, and their end, one row: the flow and two places
     assert pinned.tables.table_b[tree.n_ports + 1 :].tolist() == [2, 1, 0]
 
@@ -193,7 +194,7 @@ def test_what_is_not_pinned_is_hashed():
     traffic = combine([program], [np.arange(16)])
     config = PacketConfig(packet_bytes=1000, eager_limit_bytes=0)
     bound = pinned_for(routing, traffic)
-    assert {flow[0] // THREE_LEVELS.rails for flow in bound.pins} == {0}
+    assert {flow[0] // THREE_LEVELS.rails for flow in pins_of(bound)} == {0}
     done = simulate_packets(routing, traffic, config, np.random.default_rng(5))
     assert done.rank_finish_ps.min() >= 0
 

@@ -43,14 +43,13 @@ def dependency_text(pairs: list[tuple[str, int]]) -> str:
     return ",".join(":".join(part) for part in parts)
 
 
-def refuse_cycles(workload: Workload, path: str | Path) -> None:
-    """Raise an error that names the file if jobs wait for each other."""
+def refuse_cycles(workload: Workload, where: str | Path) -> None:
+    """Raise an error that names the log if jobs wait for each other."""
     cycle = find_cycle(workload)
     if cycle:
         shown = [str(job) for job in cycle] if len(cycle) < 9 else [*map(str, cycle[:8]), "..."]
-        raise NetcosimError(
-            f"{path}: jobs that wait for each other never start: {' -> '.join(shown)} -> {cycle[0]}"
-        )
+        ring = " -> ".join([*shown, str(cycle[0])])
+        raise NetcosimError(f"{where}: jobs that wait for each other never start: {ring}")
 
 
 def find_cycle(workload: Workload) -> list[int]:

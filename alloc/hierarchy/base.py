@@ -38,8 +38,10 @@ class HierarchyPolicy(NodePolicy):
         """Levels of the machine, itself included."""
         return len(self._of)
 
-    def level_named(self, name: str) -> int:
-        """Return the number of a level from the machine (0) down."""
+    def level_named(self, name: str | None, default: int) -> int:
+        """Return the number of a level from the machine (0) down; the default without a name."""
+        if name is None:
+            return default
         levels = self.hierarchy.levels
         need_name(f"level of {self.topology.name} for {self.name}", name, levels)
         return levels.index(name)
@@ -62,12 +64,15 @@ class HierarchyPolicy(NodePolicy):
         """Return which leaves lie in a domain, (leaves,) bool."""
         return np.equal(self._leaves_in[level], domain)
 
-    def _fill(self, order: Domains, n_nodes: int) -> Nodes:
-        """Return the first free nodes of leaves, in this order; they have ``n_nodes`` or more."""
-        last = int(np.searchsorted(np.cumsum(self._count[-1][order]), n_nodes)) + 1
-        turn = np.full(len(self._count[-1]), -1)
+    def _fill(self, order: Domains, n_nodes: int, level: int = -1) -> Nodes:
+        """Return the first free nodes of leaves, or of domains of a level, in this order.
+
+        They have ``n_nodes`` or more.
+        """
+        last = int(np.searchsorted(np.cumsum(self._count[level][order]), n_nodes)) + 1
+        turn = np.full(len(self._count[level]), -1)
         turn[order[:last]] = np.arange(len(order[:last]))
-        turn = turn[self._of[-1]]
+        turn = turn[self._of[level]]
         nodes = np.flatnonzero(self._free & (turn >= 0))
         by_turn = np.argsort(turn[nodes], kind="stable")
         return nodes[by_turn][:n_nodes]

@@ -45,9 +45,7 @@ class GroupSpread(HierarchyPolicy):
     ) -> None:
         super().__init__(topology, rng)
         given = parameters or Spread()
-        self._level = self.default_level()
-        if given.level is not None:
-            self._level = self.level_named(given.level)
+        self._level = self.level_named(given.level, self.default_level())
 
     def default_level(self) -> int:
         """Return the level whose domains are used if none is given."""

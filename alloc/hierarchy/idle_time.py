@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,17 @@ class IdleTimePolicy(NodePolicy):
     oldest. Ranks are laid in the order in which nodes are taken.
     """
 
+    counts_only = True
+    _last_back_first: ClassVar[bool] = False
+
     def __init__(self, topology: Topology, rng: np.random.Generator) -> None:
         super().__init__(topology, rng)
         self._back: NDArray[np.int64] = np.zeros(topology.n_nodes, dtype=np.int64)
+
+    def _select(self, n_nodes: int) -> Nodes:
+        free = np.flatnonzero(self._free)
+        back = -self._back[free] if self._last_back_first else self._back[free]
+        return free[np.argsort(back, kind="stable")][:n_nodes]
 
     def release(self, placement: Placement) -> None:
         """Release the nodes and record them as those freed last."""
@@ -43,11 +51,6 @@ class LongestIdle(IdleTimePolicy):
 
     name = "longest-idle"
     description = 'nodes idle for longest first: PBS, node_sort_key "last_used_time LOW"'
-    counts_only = True
-
-    def _select(self, n_nodes: int) -> Nodes:
-        free = np.flatnonzero(self._free)
-        return free[np.argsort(self._back[free], kind="stable")][:n_nodes]
 
 
 class ShortestIdle(IdleTimePolicy):
@@ -59,8 +62,4 @@ class ShortestIdle(IdleTimePolicy):
 
     name = "shortest-idle"
     description = 'nodes given back last first: PBS, node_sort_key "last_used_time HIGH"'
-    counts_only = True
-
-    def _select(self, n_nodes: int) -> Nodes:
-        free = np.flatnonzero(self._free)
-        return free[np.argsort(-self._back[free], kind="stable")][:n_nodes]
+    _last_back_first = True

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from alloc.hierarchy.base import HierarchyPolicy
+from alloc.hierarchy.base import Domains, HierarchyPolicy, best_fit
 from alloc.hierarchy.greedy import largest_then_tight, smallest_first
 from alloc.nodes import Nodes
 from netsim.errors import NetcosimError
@@ -19,7 +18,6 @@ PROFILES = ("best-fit", "least-free")
 NODE = "node"
 """The lowest level of a topology whose nodes are levels of their own (kubernetes.io/hostname)."""
 
-Domains = NDArray[np.int64]
 Profile = Annotated[
     str,
     "domains with most free nodes first and a tight last one, or with fewest first",
@@ -37,9 +35,7 @@ class Unconstrained:
     """A workload without a level."""
 
     profile: Profile = "least-free"
-    """One of `PROFILES`."""
     lowest_level: LowestLevel = NODE
-    """The lowest level of Kueue's topology: "node", or a level of the machine."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +49,7 @@ class Levelled:
         Example("pod"),
     ] = None
     profile: Profile = "best-fit"
-    """One of `PROFILES`."""
     lowest_level: LowestLevel = NODE
-    """The lowest level of Kueue's topology: "node", or a level of the machine."""
 
 
 class Kueue(HierarchyPolicy):
@@ -81,7 +75,7 @@ class Kueue(HierarchyPolicy):
         given = self.parameters() if parameters is None else parameters
         self._profile, lowest = given.profile, given.lowest_level
         self._node_level = lowest == NODE
-        self._lowest = self.n_levels - 1 if self._node_level else self.level_named(lowest)
+        self._lowest = self.n_levels - 1 if self._node_level else self.level_named(lowest, 0)
         # Kueue has no level above its topology's: the machine is one only if it has no other level
         self._top = min(1, self._lowest)
         self._level = self._named(given.level) if isinstance(given, Levelled) else None
@@ -90,7 +84,7 @@ class Kueue(HierarchyPolicy):
         """Return the number of the level that every job names."""
         if level is None:
             return None
-        found = self.level_named(level)
+        found = self.level_named(level, 0)
         if found > self._lowest:
             raise NetcosimError(
                 f"policy {self.name}: level {level!r} lies below lowest_level "
@@ -106,9 +100,8 @@ class Kueue(HierarchyPolicy):
 
     def _one(self, level: int, n_nodes: int) -> Domains | None:
         """Return the fullest domain of a level that holds the job."""
-        count = self._count[level]
-        fits = np.flatnonzero(count >= n_nodes)
-        return fits[[np.argmin(count[fits])]] if len(fits) else None
+        best = best_fit(self._count[level], n_nodes)
+        return None if best is None else np.array([best])
 
     def _spread(self, level: int, n_nodes: int) -> Domains:
         """Return domains of a level for a job that no single one of them holds."""
@@ -119,13 +112,10 @@ class Kueue(HierarchyPolicy):
         for lower in range(level + 1, self._lowest + 1):
             inside = np.isin(self._above[lower], domains)
             domains = self._in_turn(lower, np.flatnonzero(inside), n_nodes)
-        turn = np.full(len(self._count[self._lowest]), -1)
-        turn[domains] = np.arange(len(domains))
-        turn = turn[self._of[self._lowest]]
-        nodes = np.flatnonzero(self._free & (turn >= 0))
         if self._node_level:
-            return nodes[:n_nodes]
-        return np.sort(nodes[np.argsort(turn[nodes], kind="stable")][:n_nodes])
+            inside = np.isin(self._of[self._lowest], domains)
+            return np.flatnonzero(self._free & inside)[:n_nodes]
+        return np.sort(self._fill(domains, n_nodes, self._lowest))
 
 
 class KueueRequired(Kueue):

@@ -25,12 +25,11 @@ class Sets:
         "machine, lowest first, if left out",
         Example(["leaf", "pod"]),
     ] = ()
-    """PBS's node_group_key: a set for every domain of these levels. Empty: all levels below the
-    whole machine, from the lowest."""
     do_not_span: Annotated[
-        bool, "refuse jobs that no set could ever hold, instead of using any nodes for them"
+        bool,
+        "refuse jobs that no set could ever hold, instead of using any nodes for them "
+        "(do_not_span_psets)",
     ] = False
-    """PBS's do_not_span_psets."""
 
 
 class PbsPlacementSets(HierarchyPolicy):
@@ -53,7 +52,7 @@ class PbsPlacementSets(HierarchyPolicy):
         super().__init__(topology, rng)
         given = parameters or Sets()
         self._spans = not given.do_not_span
-        self._levels = [self.level_named(name) for name in given.levels]
+        self._levels = [self.level_named(name, 0) for name in given.levels]
         if len(set(self._levels)) < len(self._levels):
             raise NetcosimError(f"policy {self.name}: levels names a level twice")
         if not given.levels:

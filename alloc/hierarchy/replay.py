@@ -25,7 +25,6 @@ class Unlisted:
         str, "placement of jobs without a usable node list in the log; refuse stops the run",
         OneOf((TREE, FIRST_FREE, REFUSE)),
     ] = TREE  # fmt: skip
-    """One of "slurm-tree", "first-free" or "refuse"."""
 
 
 class Replay(SlurmTree):

@@ -51,9 +51,7 @@ class Segment(HierarchyPolicy):
     ) -> None:
         super().__init__(topology, rng)
         given = parameters or Segments()
-        self._level = self.n_levels - 1
-        if given.level is not None:
-            self._level = self.level_named(given.level)
+        self._level = self.level_named(given.level, self.n_levels - 1)
         self._segment, width = given.segment, self._server
         if self._segment % width and width % self._segment:
             raise NetcosimError(

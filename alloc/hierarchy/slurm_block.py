@@ -32,15 +32,11 @@ class Blocks:
         Ge(1),
         Example([2, 4, 16]),
     ] = ()
-    """Slurm's BlockSizes: nodes planned for a base block, then of the aggregates that are enforced.
-    Empty: those of the machine's file; without one the smallest base block, and up to 16 of
-    them."""
     block_level: Annotated[
         str | None,
         "level of the machine whose domains are base blocks; the lowest if left out",
         Example("leaf"),
     ] = None
-    """The level of the machine whose domains are the base blocks; None: the lowest."""
 
 
 class _Plan(NamedTuple):
@@ -79,9 +75,7 @@ class SlurmBlock(HierarchyPolicy):
     ) -> None:
         super().__init__(topology, rng)
         given = parameters or Blocks()
-        self._level = self.n_levels - 1
-        if given.block_level is not None:
-            self._level = self.level_named(given.block_level)
+        self._level = self.level_named(given.block_level, self.n_levels - 1)
         self._sizes = self.hierarchy.sizes(self._level)
         sizes = tuple(given.block_sizes)
         if not sizes and given.block_level is None:
@@ -146,11 +140,7 @@ class SlurmBlock(HierarchyPolicy):
         order = first + (
             _by_parts(free, n_nodes, plan.part) if plan.bound else _tight(free, n_nodes)
         )
-        turn = np.full(len(count), -1)
-        turn[order] = np.arange(len(order))
-        turn = turn[self._of[self._level]]
-        nodes = np.flatnonzero(self._free & (turn >= 0))
-        return np.sort(nodes[np.argsort(turn[nodes], kind="stable")][:n_nodes])
+        return np.sort(self._fill(order, n_nodes, self._level))
 
 
 def _sums(number: NDArray[np.int64], free: Counts) -> Counts:

@@ -32,7 +32,6 @@ class Switches:
         Ge(1),
         Example(1),
     ] = None
-    """None: jobs take what they get."""
     max_wait_s: Annotated[
         float | None,
         "how long a job waits for that count before it takes any nodes (@MAX-TIME; Slurm's own "
@@ -40,7 +39,6 @@ class Switches:
         Ge(0),
         Example("10 min", {"switches": 1}),
     ] = None
-    """From the job's submission; None: 300 s, which is Slurm's own."""
 
     def __post_init__(self) -> None:
         if self.switches is None and self.max_wait_s is not None:

@@ -23,7 +23,6 @@ one and table_b are those of `netsim.routing.pinned`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated
 
@@ -33,11 +32,10 @@ from numpy.typing import NDArray
 
 from netsim.limits import need_memory
 from netsim.parameters import OneOf
-from netsim.routing.base import SWITCHED, Hop, Routing, RoutingEntry, View
-from netsim.routing.choosing import least_loaded, one_of
+from netsim.routing.base import SWITCHED, Routing, RoutingEntry
 from netsim.routing.kernels_in_turn import deal_links
 from netsim.routing.kernels_tables import BY_DESTINATION, EQUAL_COST, LEAST_LOADED
-from netsim.routing.make_tables import ejection, make_tables
+from netsim.routing.make_tables import choices_of, make_tables
 from netsim.routing.shortest_path import router_distances, table_routing
 from netsim.topologies.checks import need_int, need_one_of
 from netsim.topology import Topology
@@ -247,10 +245,6 @@ def spray_routing(topology: Topology) -> Routing:
     return equal_cost_routing(topology, "spray", EQUAL_COST)
 
 
-def _named_or_drawn(view: View, hops: Sequence[Hop], key: int) -> Hop:
-    return hops[key] if key < len(hops) else one_of(hops, key, 0)
-
-
 def equal_cost_routing(
     topology: Topology,
     name: str,
@@ -259,22 +253,12 @@ def equal_cost_routing(
     seed_each_hop: bool = True,
 ) -> Routing:
     """Build a routing of code LEAST_LOADED or EQUAL_COST among all links on shortest paths."""
-    pick = least_loaded if code == LEAST_LOADED else _named_or_drawn
     paths = ShortestPaths(topology)
     n_vcs = channels(paths)
     step = int(n_vcs > 1)
 
-    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
-        target = int(topology.port_router[dst_node])
-        if router == target:
-            return [ejection(topology, dst_node, state)]
-        return [Hop(link, state, state + step) for link in paths.toward(router, target)]
-
-    def choose(
-        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        hops = choices(router, dst_node, state)
-        return hops[0] if len(hops) == 1 else pick(view, hops, key)
+    def links(router: int, dst_node: int) -> list[int]:
+        return paths.toward(router, int(topology.port_router[dst_node]))
 
     params = (0, topology.n_routers, step, queue_pairs, int(seed_each_hop), 0)
     return Routing(
@@ -284,8 +268,7 @@ def equal_cost_routing(
         adaptive=code == LEAST_LOADED,
         random_visits=paths.longest,
         tables=make_tables(topology, code, n_vcs, params, paths.place, (), paths.lists),
-        choices=choices,
-        choose=choose,
+        choices=choices_of(topology, links, step),
         queue_pairs=queue_pairs,
         seed_each_hop=seed_each_hop,
     )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
 from netsim.parameters import Parameter, parameters_of
-from netsim.routing.kernels_tables import EQUAL_COST, PIN_WIDTH
 from netsim.routing.tables import RouteTables
 from netsim.short_repr import short_repr
 from netsim.topology import Topology
@@ -28,33 +25,6 @@ class Hop(NamedTuple):
     link: int
     vc: int
     state: int
-
-
-class View(Protocol):
-    """State that a router may read when it chooses (all at the present tick)."""
-
-    def load(self, link: int) -> int:
-        """Return the ticks until the link could start one more packet, without credit stalls.
-
-        This is the rest of the running transmission plus the serialisation of all packets that wait
-        for the link on any channel.
-        """
-
-    def room(self, link: int, vc: int) -> int:
-        """Return the free bytes in the buffer behind (link, vc), less those of waiting packets."""
-
-    def queued(self, link: int) -> int:
-        """Return the wire bytes of all packets that wait for the link."""
-
-    def used(self, link: int) -> int:
-        """Return the used credits of a link between routers, in bytes: those that wait for it, or
-        whose space in the buffers behind it is not free for the sender."""
-
-    def queue_bytes(self, link: int, vc: int) -> int:
-        """Return the wire bytes in the output FIFO of (link, vc), without bidding heads."""
-
-    def queue_free(self, link: int, vc: int) -> int:
-        """Return the bytes of the output buffer of (link, vc) that its packets leave free."""
 
 
 class Pin(Protocol):
@@ -73,7 +43,11 @@ class Pin(Protocol):
 @short_repr()
 @dataclass(frozen=True, eq=False)
 class Routing:
-    """A named routing on one topology."""
+    """A named routing on one topology.
+
+    ``room``, ``used`` and other link state that a kernel may look at are those of
+    docs/packet-model.md, "Link state visible to routings".
+    """
 
     name: str
     """As a user types it ("minimal", "ugal-l", "d-mod-k", ...)."""
@@ -87,14 +61,10 @@ class Routing:
     choices: Callable[[int, int, int], list[Hop]]
     """Callable (router, dst_node, state) -> list[Hop]. Every hop the routing could take there, for
     any loads and draws; the deadlock test walks it. Ejection (router is the destination's) is one
-    Hop with vc 0."""
-    choose: Callable[[View, int, int, int, int, int], Hop]
-    """Callable (view, router, dst_node, state, key, wire_bytes) -> Hop. The selected hop: plain
-    Python, slow, used as the reference. ``key`` is a 64-bit number that is fresh for every
-    (message, packet, router visit); all random choices follow from it
-    (`netsim.routing.kernels_random`)."""
+    Hop with vc 0. The kernel picks one of them by loads and by ``key``, a 64-bit number that is
+    fresh for every (message, packet, router visit) (`netsim.routing.kernels_random`)."""
     random_visits: int = 1
-    """At how many routers, counted from the first, ``choose`` looks at ``key``: engines make no
+    """At how many routers, counted from the first, the kernel looks at ``key``: engines make no
     more keys than that. 0 for none."""
     room_vc: int = -1
     """The channel whose ``room`` it looks at on links that leave the router; -1 for none."""
@@ -117,14 +87,11 @@ class Routing:
     chosen for some flows; ``busy_s``: how long others keep each link busy, or None. Engines call it
     with the flows of their run."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "choose", _naming(self.name, self.choose))
-
     def __getstate__(self) -> tuple[dict[str, object], bytes]:
         """Return the state with its functions by value: most are local to what built them."""
         import cloudpickle
 
-        functions = {name: getattr(self, name) for name in ("choices", "choose", "pin")}
+        functions = {name: getattr(self, name) for name in ("choices", "pin")}
         return {**vars(self), **dict.fromkeys(functions)}, cloudpickle.dumps(functions)
 
     def __setstate__(self, state: tuple[dict[str, object], bytes]) -> None:
@@ -133,41 +100,9 @@ class Routing:
 
         self.__dict__.update(state[0], **cloudpickle.loads(state[1]))
 
-    @cached_property
-    def pins(self) -> dict[tuple[int, int, int], list[int]]:
-        """``key`` of pinned flows at each visit: the place of their link in ``choices``.
-
-        By source port, destination port and queue pair.
-        """
-        table, n_ports = self.tables.table_b, self.topology.n_ports
-        width = int(self.tables.params[PIN_WIDTH]) if self.tables.code == EQUAL_COST else 0
-        if not width:
-            return {}
-        source = np.repeat(np.arange(n_ports), np.diff(table[: n_ports + 1])).tolist()
-        rows = table[n_ports + 1 :].reshape(-1, width).tolist()
-        return {
-            (src, *divmod(flow, self.queue_pairs)): [place for place in places if place >= 0]
-            for src, (flow, *places) in zip(source, rows, strict=True)
-        }
-
 
 SWITCHED = ("fattree", "gpu-cluster", "graph", "cables", "ibnetdiscover", "topology.conf")
 """Families of machines whose switches choose among equal-cost links by a hash."""
-
-
-def _naming(name: str, choose: Callable[..., Hop]) -> Callable[..., Hop]:
-    """Return ``choose`` with an error that names the routing for a key that it takes as signed."""
-
-    def chosen(view: View, *visit: int) -> Hop:
-        try:
-            return choose(view, *visit)
-        except OverflowError as error:
-            raise NetcosimError(
-                f"routing {name!r}: choose: {error}; its key is a 64-bit number without sign: "
-                "use np.uint64(key), or netsim.routing.choosing"
-            ) from error
-
-    return chosen
 
 
 @dataclass(frozen=True)

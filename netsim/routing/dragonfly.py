@@ -75,15 +75,12 @@ from netsim.routing.dragonfly_plus import dragonfly_plus_routing
 from netsim.routing.dragonfly_reference import (
     COMPARES,
     BiasS,
-    Compared,
-    CountsBids,
     DragonflyReference,
     ThresholdBytes,
     Ugal,
-    Weight,
+    UgalKeys,
     copy_bits,
     fs_per_byte,
-    make_ugal,
 )
 from netsim.routing.kernels_dragonfly_node import UGAL_NODE, VALIANT_NODE
 from netsim.routing.make_tables import make_tables
@@ -220,14 +217,12 @@ def dragonfly_routing(
     ugal: Ugal | None = None,
     *,
     intermediate: str = INTERMEDIATES[0],
-    counts_bids: bool = True,
 ) -> Routing:
     """Build one of `CODES` on a dragonfly, or those that it has on a dragonfly+.
 
     ``ugal`` is of "ugal-l", "ugal-g" and "par". Its bias is ``params[0]`` of the tables in
     picoseconds; an engine that counts in other ticks divides it there. "valiant" and "ugal-l" draw
-    a "group" or a "node". ``counts_bids``: whether "ugal-l" and "par" see the heads that bid for a
-    link.
+    a "group" or a "node".
     """
     shape = topology.shape
     ugal = Ugal("output-queue") if ugal is None else ugal
@@ -256,11 +251,10 @@ def dragonfly_routing(
         adaptive=queues or name in ("ugal-l", "ugal-g", "par", "adaptive-local"),
         tables=_tables(topology, rule, reference, n_vcs),
         choices=reference.choices,
-        choose=reference.choose,
         random_visits=_random_visits(rule, shape),
         compares_credits=judges or name == "adaptive-local",
         looks_far=name == "ugal-g",
-        counts_bids=counts_bids and not queues,
+        counts_bids=ugal.counts_bids and not queues,
         compares_queues=queues,
     )
 
@@ -284,40 +278,22 @@ Intermediate = Annotated[
 
 def ugal_l(
     topology: Topology,
-    ugal_compares: Compared = None,
-    ugal_weight: Weight = None,
-    ugal_threshold_bytes: ThresholdBytes = 0,
-    ugal_bias_s: BiasS = 0.0,
-    ugal_counts_bids: CountsBids = True,
+    keys: Annotated[UgalKeys, "see the class"] = UgalKeys(),
     valiant_intermediate: Intermediate = "group",
 ) -> Routing:
     """Build "ugal-l"; see `dragonfly_routing`."""
-    ugal = make_ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
-    return dragonfly_routing(
-        topology,
-        "ugal-l",
-        ugal,
-        intermediate=valiant_intermediate,
-        counts_bids=ugal_counts_bids,
-    )
+    ugal = keys.choice(topology)
+    return dragonfly_routing(topology, "ugal-l", ugal, intermediate=valiant_intermediate)
 
 
-def par(
-    topology: Topology,
-    ugal_compares: Compared = None,
-    ugal_weight: Weight = None,
-    ugal_threshold_bytes: ThresholdBytes = 0,
-    ugal_bias_s: BiasS = 0.0,
-    ugal_counts_bids: CountsBids = True,
-) -> Routing:
+def par(topology: Topology, keys: Annotated[UgalKeys, "see the class"] = UgalKeys()) -> Routing:
     """Build "par"; see `dragonfly_routing`."""
-    ugal = make_ugal(topology, ugal_compares, ugal_weight, ugal_threshold_bytes, ugal_bias_s)
-    return dragonfly_routing(topology, "par", ugal, counts_bids=ugal_counts_bids)
+    return dragonfly_routing(topology, "par", keys.choice(topology))
 
 
 def ugal_g(topology: Topology, ugal_bias_s: BiasS = 0.0) -> Routing:
     """Build "ugal-g"; see `dragonfly_routing`."""
-    ugal = make_ugal(topology, "output-queue", None, 0, ugal_bias_s)
+    ugal = UgalKeys("output-queue", ugal_bias_s=ugal_bias_s).choice(topology)
     return dragonfly_routing(topology, "ugal-g", ugal)
 
 

@@ -20,11 +20,8 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
-
-from netsim.routing.base import Hop, View
+from netsim.routing.base import Hop
 from netsim.routing.dragonfly_reference import DragonflyReference
-from netsim.routing.kernels_common import draw
 from netsim.routing.make_tables import ejection
 
 PLACES = ("leaves", "arrived", "turned", "entered")
@@ -33,13 +30,13 @@ LEAVES, ARRIVED, TURNED, ENTERED = range(len(PLACES))
 
 
 class ByNode(DragonflyReference):
-    """`choices` and `choose` of "valiant" and "ugal-l" through a drawn node."""
+    """`choices` of "valiant" and "ugal-l" through a drawn node."""
 
     inside_too = False
 
     def choices(self, router: int, dst_node: int, state: int) -> list[Hop]:
         """Return every hop that is possible for any loads and draws."""
-        own_group, target = router // self.s.a, self._router(dst_node) // self.s.a
+        own_group, target = router // self.s.a, self.router_of(dst_node) // self.s.a
         if state or own_group == target:
             return [self._on(router, dst_node, state)]
         k, paths = range(self.s.global_links_per_pair), []
@@ -47,47 +44,12 @@ class ByNode(DragonflyReference):
             if middle // self.s.a != own_group:
                 paths += [self.plan(middle, *c) * 4 + LEAVES for c in product(k, k)]
         # any node of the own group may be drawn, so the minimal path is always possible
-        paths += [self.plan(self._router(dst_node), 0, c) * 4 + TURNED for c in k]
+        paths += [self.plan(self.router_of(dst_node), 0, c) * 4 + TURNED for c in k]
         return [self._on(router, dst_node, state) for state in paths]
-
-    def choose(
-        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        """Return the hop, over a drawn node or not."""
-        s, dst_router = self.s, self._router(dst_node)
-        own_group, target, k = router // s.a, dst_router // s.a, self.s.global_links_per_pair
-        if state or own_group == target:
-            return self._on(router, dst_node, state)
-
-        def number(i: int, n: int) -> int:
-            return int(draw(np.uint64(key), i, n))
-
-        middle, direct, out, copy = number(0, s.n_routers), number(1, k), number(2, k), number(3, k)
-        minimal = self.plan(dst_router, 0, direct) * 4 + TURNED
-        if middle // s.a == own_group:
-            return self._on(router, dst_node, minimal)
-        detour = self.plan(middle, out, copy) * 4 + LEAVES
-        hops = [self._on(router, dst_node, state) for state in (minimal, detour)]
-        if self.name == "valiant":
-            return hops[1]
-        hops_min, hops_val = 1, self.ugal.weight
-        if hops_val is None:
-            hops_min = self._length(router, dst_router, direct)
-            hops_val = self._length(router, middle, out) + self._length(middle, dst_router, copy)
-        return hops[not self.compare(view, [hop.link for hop in hops], hops_min, hops_val)]
-
-    def _router(self, node: int) -> int:
-        return int(self.topology.port_router[node])
-
-    def _length(self, src: int, dst: int, copy: int) -> int:
-        """Return the links of the minimal path between two routers."""
-        if src // self.s.a == dst // self.s.a:
-            return self.local_hops(src, dst)
-        return self.minimal_hops(src, dst, copy)
 
     def _on(self, router: int, dst_node: int, state: int) -> Hop:
         """Return the hop of a packet whose path is drawn."""
-        s, dst_router = self.s, self._router(dst_node)
+        s, dst_router = self.s, self.router_of(dst_node)
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
         own_group, target, place = router // s.a, dst_router // s.a, state % 4

@@ -36,8 +36,7 @@ import numpy as np
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
 from netsim.routing import kernels_dragonfly_plus as kernels
-from netsim.routing.base import Hop, Routing, View
-from netsim.routing.kernels_common import draw
+from netsim.routing.base import Hop, Routing
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.tables import RouteTables
 from netsim.topologies.dragonfly_plus import DragonflyPlusShape
@@ -82,7 +81,7 @@ def _tables(
     return make_tables(topology, code, n_vcs, params, links, spines, own)
 
 
-class _PlusReference:
+class DragonflyPlusReference:
     """The routing in plain Python, only from the shape's arithmetic."""
 
     def __init__(self, topology: Topology, shape: DragonflyPlusShape, name: str, bias: int) -> None:
@@ -153,60 +152,6 @@ class _PlusReference:
         copies = range(s.global_links_per_pair)
         return [self.leave(own_group, place, m, copy) for m, copy in product(groups, copies)]
 
-    def choose(
-        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        settled = self.settled(router, dst_node, state)
-        if settled is not None:
-            return settled
-        s = self.s
-        own_group, place = divmod(router, s.routers_per_group)
-        target = int(self.topology.port_router[dst_node]) // s.routers_per_group
-
-        def number(i: int, n: int) -> int:
-            return int(draw(np.uint64(key), i, n))
-
-        if place >= s.leaves:
-            own, down = self.onward(own_group, place - s.leaves, target)
-            return (
-                own[number(0, len(own))] if own else down[number(1, len(down))][number(2, s.leaves)]
-            )
-        adapts = self.name.startswith("ugal")
-
-        def pick(i: int, links: list[int]) -> int:
-            """Return which of these links: drawn, or the least loaded from the drawn one on."""
-            start = number(i, len(links))
-            order = [(start + j) % len(links) for j in range(len(links))]
-            return min(order, key=lambda j: view.load(links[j])) if adapts else start
-
-        if own_group == target:
-            ups = [s.up_link(own_group, place, spine) for spine in range(s.spines)]
-            return Hop(ups[pick(0, ups)], 0, 0)
-
-        def seen(group: int) -> list[int]:
-            copies = range(s.global_links_per_pair)
-            if self.name == "ugal-g":
-                return [s.global_link(own_group, group, c) for c in copies]
-            return [
-                s.up_link(own_group, place, s.global_spine(own_group, group, c)) for c in copies
-            ]
-
-        direct = pick(1, seen(target))
-        middles = self.middles(own_group, target)
-        if self.name == "minimal" or not middles:
-            return self.leave(own_group, place, target, direct)
-        middle = middles[number(0, len(middles))]
-        out = pick(2, seen(middle))
-        indirect = self.leave(own_group, place, middle, out)
-        if self.name == "valiant":
-            return indirect
-        landing = s.global_spine(middle, own_group, out)
-        hops = 4 if self.own_copies(middle, landing, target) else 6
-        load_min, load_val = view.load(seen(target)[direct]), view.load(seen(middle)[out])
-        if load_min * 3 <= load_val * hops + self.bias:
-            return self.leave(own_group, place, target, direct)
-        return indirect
-
 
 def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -> Routing:
     """Build "minimal", "valiant", "ugal-l" or "ugal-g" on a dragonfly+.
@@ -216,7 +161,7 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
     shape = topology.shape
     assert isinstance(shape, DragonflyPlusShape)
     n_vcs = 1 if name == "minimal" or shape.g <= 2 else 2
-    reference = _PlusReference(topology, shape, name, bias_ps)
+    reference = DragonflyPlusReference(topology, shape, name, bias_ps)
     return Routing(
         name=name,
         topology=topology,
@@ -226,6 +171,5 @@ def dragonfly_plus_routing(topology: Topology, name: str, *, bias_ps: int = 0) -
         random_visits=1 if name == "minimal" else 3,
         tables=_tables(topology, shape, CODES[name], n_vcs, bias_ps),
         choices=reference.choices,
-        choose=reference.choose,
         looks_far=name == "ugal-g",
     )

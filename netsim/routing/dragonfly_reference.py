@@ -1,8 +1,7 @@
-"""Dragonfly routings in plain Python, only from the shape's arithmetic."""
+"""The hops of dragonfly routings in plain Python, only from the shape's arithmetic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Annotated
@@ -12,14 +11,12 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
-from netsim.routing.base import Hop, View
-from netsim.routing.kernels_common import draw
+from netsim.routing.base import Hop
 from netsim.routing.make_tables import ejection
 from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topologies.dragonfly_plus import DragonflyPlusShape
 from netsim.topology import Topology
 
-FREE_FACTOR = 2
 NOT_CHOSEN = 3
 
 COMPARES = ("output-queue", "output-bytes", "used-credits")
@@ -48,6 +45,8 @@ class Ugal:
     """The margin, where bytes are compared."""
     nearest: bool = False
     """Of "minimal": whether it draws only among the global links with the shortest path."""
+    counts_bids: bool = True
+    """Whether heads that bid for a link count for it."""
 
     @property
     def margin(self) -> int:
@@ -62,53 +61,61 @@ MAX_BIAS_S = 3_000_000
 BiasS = Annotated[
     float, "added to the Valiant side of the comparison", Gt(-MAX_BIAS_S), Lt(MAX_BIAS_S)
 ]
-Compared = Annotated[
-    str | None,
-    "what is compared: time until the router's own output is free, bytes that wait there, or "
-    "used credits; used credits if left out, on a dragonfly+ the output queue, all it has",
-    OneOf(COMPARES),
-]
-Weight = Annotated[
-    int | None,
-    "how many times the Valiant path's side counts; the paths' numbers of links if left out",
-    Ge(1),
-    Le(16),
-]
 ThresholdBytes = Annotated[
     int, "added to the Valiant side where bytes are compared", Ge(0), Le(2**40)
 ]
-CountsBids = Annotated[
-    bool,
-    "whether packets count for an output while they bid for the crossbar; of no matter where the "
-    "output queue is compared",
-]
 
 
-def make_ugal(
-    topology: Topology,
-    compares: str | None,
-    weight: int | None,
-    threshold_bytes: int,
-    bias_s: float,
-) -> Ugal:
-    """Return the choice that a config's parameters describe."""
-    if isinstance(topology.shape, DragonflyPlusShape):
-        if compares not in (None, "output-queue"):
-            raise NetcosimError(f"ugal_compares = {compares}: a dragonfly+ has only output-queue")
-        if weight is not None:
-            raise NetcosimError(f"ugal_weight = {weight}: a dragonfly+ weighs only by links")
-        compares = "output-queue"
-    compares = "used-credits" if compares is None else compares
-    in_bytes = compares == "output-bytes"
-    if threshold_bytes and not in_bytes:
-        raise NetcosimError(
-            f"ugal_threshold_bytes = {threshold_bytes}: {compares} compares times, with ugal_bias_s"
+@dataclass(frozen=True)
+class UgalKeys:
+    """What UGAL and PAR compare, as a config has it."""
+
+    ugal_compares: Annotated[
+        str | None,
+        "what is compared: time until the router's own output is free, bytes that wait there, or "
+        "used credits; used credits if left out, on a dragonfly+ the output queue, all it has",
+        OneOf(COMPARES),
+    ] = None
+    ugal_weight: Annotated[
+        int | None,
+        "how many times the Valiant path's side counts; the paths' numbers of links if left out",
+        Ge(1),
+        Le(16),
+    ] = None
+    ugal_threshold_bytes: ThresholdBytes = 0
+    ugal_bias_s: BiasS = 0.0
+    ugal_counts_bids: Annotated[
+        bool,
+        "whether packets count for an output while they bid for the crossbar; of no matter where "
+        "the output queue is compared",
+    ] = True
+
+    def choice(self, topology: Topology) -> Ugal:
+        """Return the choice that they describe on a network."""
+        compares, bias_s, in_bytes = self.ugal_compares, self.ugal_bias_s, self.ugal_threshold_bytes
+        if isinstance(topology.shape, DragonflyPlusShape):
+            if compares not in (None, "output-queue"):
+                raise NetcosimError(
+                    f"ugal_compares = {compares}: a dragonfly+ has only output-queue"
+                )
+            if self.ugal_weight is not None:
+                raise NetcosimError(
+                    f"ugal_weight = {self.ugal_weight}: a dragonfly+ weighs only by links"
+                )
+            compares = "output-queue"
+        compares = "used-credits" if compares is None else compares
+        if in_bytes and compares != "output-bytes":
+            raise NetcosimError(
+                f"ugal_threshold_bytes = {in_bytes}: {compares} compares times, with ugal_bias_s"
+            )
+        if bias_s and compares == "output-bytes":
+            raise NetcosimError(
+                f"ugal_bias_s = {bias_s}: {compares} compares bytes, with ugal_threshold_bytes"
+            )
+        return Ugal(
+            *(compares, self.ugal_weight, round(bias_s * 1e12), in_bytes),
+            counts_bids=self.ugal_counts_bids,
         )
-    if bias_s and in_bytes:
-        raise NetcosimError(
-            f"ugal_bias_s = {bias_s}: {compares} compares bytes, with ugal_threshold_bytes"
-        )
-    return Ugal(compares, weight, round(bias_s * 1e12), threshold_bytes)
 
 
 def fs_per_byte(bandwidth_Bps: int) -> int:
@@ -131,7 +138,7 @@ def judges_inside(topology: Topology, shape: DragonflyShape, name: str) -> bool:
 
 
 class DragonflyReference:
-    """`choices` and `choose` of one dragonfly routing."""
+    """`choices` of one dragonfly routing."""
 
     inside_too = True
     """Whether UGAL decides within a group, too (`judges_inside`)."""
@@ -148,6 +155,9 @@ class DragonflyReference:
         )
 
     # Positions
+
+    def router_of(self, node: int) -> int:
+        return int(self.topology.port_router[node])
 
     def ends(self, link: int) -> tuple[int, int]:
         n = self.topology.n_ports
@@ -216,7 +226,7 @@ class DragonflyReference:
 
     def settled(self, router: int, dst_node: int, state: int) -> Hop | None:
         """Return the hop, where nothing is left to decide."""
-        dst_router = int(self.topology.port_router[dst_node])
+        dst_router = self.router_of(dst_node)
         if router == dst_router:
             return ejection(self.topology, dst_node, state)
         own_group, target = router // self.s.a, dst_router // self.s.a
@@ -241,7 +251,7 @@ class DragonflyReference:
         settled = self.settled(router, dst_node, state)
         if settled is not None:
             return [settled]
-        dst_router, s = int(self.topology.port_router[dst_node]), self.s
+        dst_router, s = self.router_of(dst_node), self.s
         own_group, target = router // s.a, dst_router // s.a
         if own_group == target:
             vias = self.vias(router, dst_router)
@@ -261,114 +271,3 @@ class DragonflyReference:
         if self.name != "minimal":
             plans += [self.plan(m, c1, c2) for m, c1, c2 in product(middles, copies, copies)]
         return [self.hop(router, target, 0, plan) for plan in plans]
-
-    # Decisions
-
-    def choose(
-        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        settled = self.settled(router, dst_node, state)
-        if settled is not None:
-            return settled
-
-        def number(i: int, n: int) -> int:
-            return int(draw(np.uint64(key), i, n))
-
-        s, k = self.s, self.s.global_links_per_pair
-        dst_router = int(self.topology.port_router[dst_node])
-        own_group, target = router // s.a, dst_router // s.a
-        if own_group == target:
-            return self._choose_inside(view, router, dst_router, number)
-        group, first, second = self.parts(state // 4)
-        if state % 4 == NOT_CHOSEN:
-            second = self._freest(view, router, target, second, 1)
-            return self.hop(router, target, 1, self.plan(group, first, second))
-        copies = self.copies(router, dst_router)
-        direct = first if state // 4 else copies[number(1, len(copies))]
-        if self.adapts:
-            direct = self._freest(view, router, target, direct, 0)
-        minimal = self.plan(target, direct, 0)
-        middles = self.middles(own_group, target)
-        if self.name == "minimal" or not middles:
-            return self.hop(router, target, 0, minimal)
-        middle, out, copy = middles[number(0, len(middles))], number(2, k), number(3, k)
-        if self.adapts:
-            out = self._freest(view, router, middle, out, 0)
-        detour = self.plan(middle, out, copy)
-        if self.detours_always:
-            stays = False
-        elif self.adapts:
-            ways = [self.hop(router, target, 0, plan).link for plan in (minimal, detour)]
-            stays = self._has_room(view, *ways)
-        else:
-            stays = self._minimal_wins(view, router, dst_router, minimal, detour)
-        return self.hop(router, target, 0, minimal if stays else detour)
-
-    def _minimal_wins(
-        self, view: View, router: int, dst_router: int, minimal: int, detour: int
-    ) -> bool:
-        """Return whether UGAL prefers the minimal plan to the detour."""
-        s, ugal = self.s, self.ugal
-        own_group, target = router // s.a, dst_router // s.a
-        (_, direct, _), (middle, out, copy) = self.parts(minimal), self.parts(detour)
-        links = s.global_link(own_group, target, direct), s.global_link(own_group, middle, out)
-        hops_min, hops_val = 1, ugal.weight
-        if hops_val is None:
-            d_out, d_in = self.ends(links[1])
-            s_out, s_in = self.ends(s.global_link(middle, target, copy))
-            hops_min = self.minimal_hops(router, dst_router, direct)
-            hops_val = self.local_hops(router, d_out) + 1 + self.local_hops(d_in, s_out)
-            hops_val += 1 + self.local_hops(s_in, dst_router)
-        if self.name != "ugal-g":
-            plans = minimal, detour
-            direct_hop, detour_hop = (self.hop(router, target, 0, plan).link for plan in plans)
-            links = direct_hop, detour_hop
-        return self.compare(view, links, hops_min, hops_val)
-
-    def compare(self, view: View, links: Sequence[int], hops_min: int, hops_val: int) -> bool:
-        """Return whether the first of two links is the better one, at the paths' weights."""
-        ugal, margin = self.ugal, self.ugal.margin
-        if ugal.compares == "output-queue":
-            seen, margin = [view.load(link) for link in links], ugal.bias_ps
-        elif ugal.compares == "output-bytes":
-            seen = [view.queued(link) for link in links]
-        else:
-            speed = self.topology.link_bandwidth_Bps
-            seen = [view.used(link) * fs_per_byte(int(speed[link])) for link in links]
-        return seen[0] * hops_min <= seen[1] * hops_val + margin
-
-    def _choose_inside(
-        self, view: View, router: int, dst_router: int, number: Callable[[int, int], int]
-    ) -> Hop:
-        """Choose the direct hop or one through another router of the group."""
-        vias = self.vias(router, dst_router)
-        if not vias:
-            return self.inside(router, dst_router)
-        ways = dst_router, vias[number(0, len(vias))]
-        if self.detours_always:
-            return self.inside(router, ways[1])
-        links = [self.link_toward(router, way) for way in ways]
-        if self.judges_inside:
-            hops_min, hops_val = 1, self.ugal.weight
-            if hops_val is None:
-                hops_min = self.local_hops(router, dst_router)
-                hops_val = self.local_hops(router, ways[1]) + self.local_hops(ways[1], dst_router)
-            return self.inside(router, ways[not self.compare(view, links, hops_min, hops_val)])
-        return self.inside(router, ways[0 if self._has_room(view, *links) else 1])
-
-    def _freest(self, view: View, router: int, group: int, copy: int, taken: int) -> int:
-        """Return the copy with more room: a drawn copy of the links to a group, or the next."""
-        other = (copy + 1) % self.s.global_links_per_pair
-        plans = [self.plan(group, c, c) for c in (copy, other)]
-        links = [self.hop(router, group, taken, plan).link for plan in plans]
-        free = [self.free(view, link, taken) for link in links]
-        return other if free[1] > free[0] else copy
-
-    def free(self, view: View, link: int, vc: int) -> int:
-        """Return the space that adaptive-local compares; merlin uses channel 0's output buffer."""
-        return view.queue_free(link, 0) if self.merlin else view.room(link, vc)
-
-    def _has_room(self, view: View, direct: int, detour: int) -> bool:
-        """Return whether adaptive-local selects the direct path's first link."""
-        free = [max(0, self.free(view, link, 0)) for link in (direct, detour)]
-        return free[1] <= FREE_FACTOR * free[0]

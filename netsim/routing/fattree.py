@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.routing import kernels_fattree as kernels
-from netsim.routing.base import Hop, Routing, RoutingEntry, View
+from netsim.routing.base import Hop, Routing, RoutingEntry
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.topologies.fattree import FatTreeShape
 from netsim.topology import Topology
@@ -86,24 +86,6 @@ class UpDown:
         if router == self.s.leaf_of_port(dst_node):
             return [ejection(self.topology, dst_node, state)]
         return [Hop(link, 0, state) for link in self.links(router, dst_node)]
-
-    def choose(
-        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        """Return the hop that the rule selects (see `netsim.routing.base.Routing`)."""
-        from netsim.routing.choosing import least_loaded, one_of
-
-        hops = self.choices(router, dst_node, state)
-        if len(hops) == 1:
-            return hops[0]
-
-        if self.rule == "adaptive":
-            return least_loaded(view, hops, key)
-        first = one_of(hops, key, 0)
-        if self.rule == "random-up":
-            return first
-        second = one_of([hop for hop in hops if hop != first], key, 1)
-        return min(first, second, key=lambda hop: view.load(hop.link))
 
 
 class PortLists:
@@ -184,7 +166,6 @@ def up_down_routing(
         random_visits=0 if reference.rule == STATIC else RANDOM_VISITS,
         tables=make_tables(reference.topology, code, 1, params, *tables),
         choices=reference.choices,
-        choose=reference.choose,
     )
 
 

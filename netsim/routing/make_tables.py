@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,22 @@ def make_tables(
         table_b=tables[1],
         table_c=tables[2],
     )
+
+
+def choices_of(
+    topology: Topology, links: Callable[[int, int], Iterable[int]], channel_step: int
+) -> Callable[[int, int, int], list[Hop]]:
+    """Return `Routing.choices` of the links from a router toward a node on another one.
+
+    The state is the channel, which rises by ``channel_step`` a hop.
+    """
+
+    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
+        if router == topology.port_router[dst_node]:
+            return [ejection(topology, dst_node, state)]
+        return [Hop(link, state, state + channel_step) for link in links(router, dst_node)]
+
+    return choices
 
 
 def ejection(topology: Topology, dst_node: int, state: int) -> Hop:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
-from netsim.parameters import checked
+from netsim.parameters import call, checked
 from netsim.plugin_entries import given_by
 from netsim.registry import Registry
 from netsim.routing.base import Routing
@@ -97,5 +97,5 @@ def make_routing(
             f"{', '.join(others)}"
         )
     build = ROUTINGS[name].build
-    routing = build(topology, **checked(f"routing {name}", build, parameters or {}))
+    routing = call(build, checked(f"routing {name}", build, parameters or {}), topology)
     return given_by(ROUTINGS[name], routing, Routing)

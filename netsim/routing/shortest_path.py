@@ -13,9 +13,9 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Routing
 from netsim.routing.kernels_tables import BY_DESTINATION, SHORTEST_PATH
-from netsim.routing.make_tables import ejection, make_tables
+from netsim.routing.make_tables import choices_of, make_tables
 from netsim.topology import Topology
 
 MAX_ROUTERS = 32_000
@@ -78,17 +78,9 @@ def table_routing(
     longest path, or 1 if the channel is constant (``channel_step`` 0).
     """
 
-    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
-        dst_router = int(topology.port_router[dst_node])
-        if router == dst_router:
-            return [ejection(topology, dst_node, state)]
-        column = dst_node if code == BY_DESTINATION else dst_router
-        return [Hop(int(next_link[router, column]), state, state + channel_step)]
-
-    def choose(
-        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        return choices(router, dst_node, state)[0]
+    def links(router: int, dst_node: int) -> list[int]:
+        column = dst_node if code == BY_DESTINATION else int(topology.port_router[dst_node])
+        return [int(next_link[router, column])]
 
     params = (0, next_link.shape[1], channel_step)
     return Routing(
@@ -98,6 +90,5 @@ def table_routing(
         adaptive=False,
         random_visits=0,
         tables=make_tables(topology, code, n_vcs, params, next_link),
-        choices=choices,
-        choose=choose,
+        choices=choices_of(topology, links, channel_step),
     )

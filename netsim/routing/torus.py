@@ -33,8 +33,7 @@ from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
 from netsim.routing import kernels_torus as kernels
 from netsim.routing.any_graph import ShortestPaths
-from netsim.routing.base import Hop, Routing, RoutingEntry, View
-from netsim.routing.kernels_common import draw
+from netsim.routing.base import Hop, Routing, RoutingEntry
 from netsim.routing.make_tables import ejection, make_tables
 from netsim.routing.shortest_path import table_routing
 from netsim.topologies.hyperx import HyperXShape
@@ -90,15 +89,6 @@ class _TorusReference:
         escape, free = self.hops(router, dst_node, parity)
         return [escape, *free] if self.adaptive else [escape]
 
-    def choose(
-        self, view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        hops = self.choices(router, dst_node, state)
-        if self.drawn and len(hops) > 1:
-            return hops[int(draw(np.uint64(key), 0, 2))]
-        fits = [h for h in hops[1:] if view.room(h.link, h.vc) >= wire_bytes]
-        return min(fits, key=lambda hop: view.load(hop.link)) if fits else hops[0]
-
 
 def torus_routing(topology: Topology, name: str, drawn: bool = False) -> Routing:
     """Build "dimension-order" (``drawn``: with drawn ties) or "minimal-adaptive" on a torus."""
@@ -126,7 +116,6 @@ def torus_routing(topology: Topology, name: str, drawn: bool = False) -> Routing
             np.asarray(coords.sum(axis=1) % 2),
         ),
         choices=reference.choices,
-        choose=reference.choose,
     )
 
 

@@ -23,10 +23,9 @@ import numpy as np
 
 from netsim.errors import NetcosimError
 from netsim.limits import need_memory
-from netsim.routing.base import Hop, Routing, View
-from netsim.routing.kernels_common import draw
+from netsim.routing.base import Routing
 from netsim.routing.kernels_tables import WEIGHTED
-from netsim.routing.make_tables import ejection, make_tables
+from netsim.routing.make_tables import choices_of, make_tables
 from netsim.topology import Topology
 
 Paths = Mapping[tuple[int, int], Mapping[int, int] | Sequence[int]]
@@ -110,40 +109,23 @@ class _PathTable:
 
     def longest(self) -> int:
         """Return the links of the longest path."""
-        longest = 1
-        for target in self.targets:
-            left: dict[int, int] = {target: 0}
-            for start in self.targets:
-                longest = max(longest, self._walk(start, target, left))
-        return longest
+        import networkx as nx
 
-    def _walk(self, start: int, target: int, left: dict[int, int]) -> int:
-        """Return the most links from a router to the target; ``left`` keeps what is known."""
-        path, todo = [], [(start, iter(self._next(start, target)))]
-        on_path = {start}
-        while todo and start not in left:
-            router, nexts = todo[-1]
-            beyond = next((r for r in nexts if r not in left), None)
-            if beyond is None:
-                left[router] = 1 + max(left[r] for r in self._next(router, target))
-                on_path.discard(router)
-                todo.pop()
-            elif beyond in on_path:
-                path = [router for router, _ in todo]
-                ring = [*path[path.index(beyond) :], beyond]
-                routers = ", ".join(map(str, ring))
+        ways: dict[int, list[tuple[int, int]]] = {target: [] for target in self.targets}
+        for (router, target), links in self.paths.items():
+            ways[target] += [(router, self.behind(link)) for link, _ in links]
+        longest = 1
+        for target, edges in ways.items():
+            graph = nx.DiGraph(edges)
+            try:
+                longest = max(longest, nx.dag_longest_path_length(graph))
+            except nx.NetworkXUnfeasible:
+                ring = [router for router, _ in nx.find_cycle(graph)]
+                routers = ", ".join(map(str, [*ring, ring[0]]))
                 raise NetcosimError(
                     f"{self.where}: packets to router {target} may cycle forever: {routers}"
-                )
-            else:
-                on_path.add(beyond)
-                todo.append((beyond, iter(self._next(beyond, target))))
-        return left[start]
-
-    def _next(self, router: int, target: int) -> list[int]:
-        if router == target:
-            return []
-        return [self.behind(link) for link, _ in self.paths[router, target]]
+                ) from None
+        return longest
 
     def ring(self) -> list[int]:
         """Return the links of a ring that may wait for each other; empty if there is none."""
@@ -225,21 +207,8 @@ def _routing(table: _PathTable, name: str, n_vcs: int, step: int, longest: int) 
             lists += [len(links), *(number for pair in pairs for number in pair)]
         place[key] = known[tuple(links)]
 
-    def choices(router: int, dst_node: int, state: int) -> list[Hop]:
-        target = int(topology.port_router[dst_node])
-        if router == target:
-            return [ejection(topology, dst_node, state)]
-        return [Hop(link, state, state + step) for link, _ in table.paths[router, target]]
-
-    def choose(
-        view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
-    ) -> Hop:
-        hops = choices(router, dst_node, state)
-        if len(hops) == 1:
-            return hops[0]
-        weights = [w for _, w in table.paths[router, int(topology.port_router[dst_node])]]
-        left = int(draw(np.uint64(key), 0, sum(weights)))
-        return hops[int(np.searchsorted(np.cumsum(weights), left, side="right"))]
+    def links_of(router: int, dst_node: int) -> list[int]:
+        return [link for link, _ in table.paths[router, int(topology.port_router[dst_node])]]
 
     several = any(len(links) > 1 for links in table.paths.values())
     return Routing(
@@ -249,6 +218,5 @@ def _routing(table: _PathTable, name: str, n_vcs: int, step: int, longest: int) 
         adaptive=False,
         random_visits=longest if several else 0,
         tables=make_tables(topology, WEIGHTED, n_vcs, (0, n, step), place, (), lists),
-        choices=choices,
-        choose=choose,
+        choices=choices_of(topology, links_of, step),
     )

@@ -37,13 +37,8 @@ class SetsBackfill(Backfill):
         """Start the first job of a partition, if it can be placed."""
         if self.machine.place(job, now_s, self.held_for(job)) is None:
             return False
-        self.begin_job(job)
+        self.begin(job, now_s)
         return True
-
-    def begin_job(self, job: int) -> None:
-        """Record that a waiting job has been placed."""
-        self.queue.remove(job)
-        self.start(job)
 
 
 class StrictSets(SetsBackfill):
@@ -67,7 +62,7 @@ class StrictSets(SetsBackfill):
                 if mine in heads:
                     continue
                 if machine.place(job, now_s, barred) is not None:
-                    self.begin_job(job)
+                    self.begin(job, now_s)
                     blocked = self.window is not None
                     if blocked:
                         break  # the window has moved
@@ -198,7 +193,7 @@ class EasySets(SetsBackfill):
                 ]
             )
         self._idle.clear()
-        self.begin_job(job)
+        self.begin(job, now_s)
 
     def _lift(self, partitions: list[int]) -> None:
         self._stale.difference_update(partitions)

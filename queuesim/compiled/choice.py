@@ -1,4 +1,4 @@
-"""The one rule on which queues are compiled, and which run by SimPy's events."""
+"""The one rule on which queues are compiled, and which run event by event."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def why_by_events(
     model: RunTimeModel | type[RunTimeModel],
     repeats: int = 1,
 ) -> str:
-    """Return why a queue runs by SimPy's events; empty if it is compiled.
+    """Return why a queue runs event by event; empty if it is compiled.
 
     Of many queues only those are that a count decides: the others take ten times as long a job.
     """

@@ -14,7 +14,7 @@ from math import inf
 
 import numpy as np
 
-from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
+from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, order_with
 from queuesim.parameters import Attained
 from workloads.job import Workload
 
@@ -69,24 +69,10 @@ class AttainedService(LiveOrder):
         self._executed_s[jobs] = self._waited_s[jobs] = 0.0
 
 
-def attained_order(
-    parameters: Attained = Attained(),  # noqa: B008 - frozen
-    context: OrderContext = OrderContext(),  # noqa: B008 - frozen
-) -> Order:
-    """Return the order with its parameters."""
-
-    def live(workload: Workload) -> LiveOrder:
-        return AttainedService(workload, parameters)
-
-    return Order(
-        "las",
-        "Tiresias' discretised 2D-LAS: jobs of the least nodes x executed time first, in queues",
-        live=live,
-        levels=live,
-        needs_preemption=True,
-        parameters=Attained,
-        made=attained_order,
-    )
-
-
-LAS = attained_order()
+LAS = order_with(
+    "las",
+    "Tiresias' discretised 2D-LAS: jobs of the least nodes x executed time first, in queues",
+    Attained,
+    lambda workload, given, _: AttainedService(workload, given),
+    preempts=True,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
+from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, order_with
 from queuesim.ordering.usage import Usage, history_usage, owners
 from queuesim.parameters import FairShare
 from workloads.job import Workload
@@ -39,19 +39,10 @@ class ByUsage(LiveOrder):
         self.usage.changes(int(self.owner[job]), -int(self._n_nodes[job]), now_s)
 
 
-def fair_share_order(
-    parameters: FairShare = FairShare(),  # noqa: B008 - frozen
-    context: OrderContext = OrderContext(),  # noqa: B008 - frozen
-) -> Order:
-    """Return the order with its parameters."""
-    return Order(
-        "fair-share",
-        "jobs of the user with the least usage first: node-seconds by user or account, with a "
-        "half-life",
-        live=lambda workload: ByUsage(workload, parameters, context.history()),
-        parameters=FairShare,
-        made=fair_share_order,
-    )
-
-
-FAIR_SHARE = fair_share_order()
+FAIR_SHARE = order_with(
+    "fair-share",
+    "jobs of the user with the least usage first: node-seconds by user or account, with a "
+    "half-life",
+    FairShare,
+    lambda workload, given, context: ByUsage(workload, given, context.history()),
+)

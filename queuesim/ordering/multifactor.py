@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from queuesim.ordering.fair_share import ByUsage
-from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, Order, OrderContext
+from queuesim.ordering.orders import FloatArray, IndexArray, LiveOrder, OrderContext, order_with
 from queuesim.parameters import FairShare, Multifactor
 from queuesim.site.partitions import partition_of_jobs
 from workloads.job import Workload
@@ -52,18 +52,9 @@ class WeightedFactors(LiveOrder):
             self._usage.ended(job, now_s)
 
 
-def multifactor_order(
-    parameters: Multifactor = Multifactor(),  # noqa: B008 - frozen
-    context: OrderContext = OrderContext(),  # noqa: B008 - frozen
-) -> Order:
-    """Return the order with its parameters."""
-    return Order(
-        "multifactor",
-        "Slurm's multifactor priority: weights of age, size, partition and fair share",
-        live=lambda workload: WeightedFactors(workload, parameters, context),
-        parameters=Multifactor,
-        made=multifactor_order,
-    )
-
-
-MULTIFACTOR = multifactor_order()
+MULTIFACTOR = order_with(
+    "multifactor",
+    "Slurm's multifactor priority: weights of age, size, partition and fair share",
+    Multifactor,
+    WeightedFactors,
+)

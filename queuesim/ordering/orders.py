@@ -81,6 +81,36 @@ class Order:
     """``made(parameters, context)`` -> the order with these, where it has some."""
 
 
+def order_with(
+    name: str,
+    description: str,
+    parameters: type,
+    scores: Callable[[Workload, Any, OrderContext], LiveOrder],
+    *,
+    preempts: bool = False,
+) -> Order:
+    """Return an order with parameters, at their defaults; `Order.made` gives it others.
+
+    ``preempts``: its scores are levels for preemption, without which it makes no sense.
+    """
+
+    def made(given: Any, context: OrderContext) -> Order:
+        def live(workload: Workload) -> LiveOrder:
+            return scores(workload, given, context)
+
+        return Order(
+            name,
+            description,
+            live=live,
+            levels=live if preempts else None,
+            needs_preemption=preempts,
+            parameters=parameters,
+            made=made,
+        )
+
+    return made(parameters(), OrderContext())
+
+
 def _submitted(workload: Workload) -> FloatArray:
     return np.asarray(workload.submit_s, dtype=np.float64)
 

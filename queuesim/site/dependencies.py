@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
+from workloads.dependencies import refuse_cycles
 from workloads.details import DEPENDENCY_KINDS
 from workloads.job import Workload
 
@@ -55,7 +55,7 @@ class DependencyRule:
                     continue
                 self._waiters.setdefault(other, []).append((job, int(given.kind[k])))
                 self._unmet[job] += 1
-        self._refuse_circles(workload)
+        refuse_cycles(workload, workload.name)
 
     def waits(self, job: int) -> bool:
         """Return whether a job still waits, or will for ever."""
@@ -97,26 +97,6 @@ class DependencyRule:
             if not self._unmet[job] and job not in self._dead:
                 eligible.append(job)
         return eligible
-
-    def _refuse_circles(self, workload: Workload) -> None:
-        left = list(self._unmet)
-        free = [job for job, count in enumerate(left) if not count]
-        while free:
-            for waiter, _ in self._waiters.get(free.pop(), ()):
-                left[waiter] -= 1
-                if not left[waiter]:
-                    free.append(waiter)
-        stuck = {job for job, count in enumerate(left) if count}
-        if not stuck:
-            return
-        # jobs that only wait behind the cycle are skipped: a walk among blocked jobs ends in it
-        waited_for = {k: job for job in sorted(stuck) for k, _ in self._waiters.get(job, ())}
-        walk: list[int] = [min(stuck)]
-        while waited_for[walk[-1]] not in walk:
-            walk.append(waited_for[walk[-1]])
-        cycle = walk[walk.index(waited_for[walk[-1]]) :]
-        names = " for job ".join(str(workload.job_id[job]) for job in (*cycle, cycle[0]))
-        raise NetcosimError(f"{workload.name}: circular dependency: job {names}")
 
 
 def _ends_well(workload: Workload) -> NDArray[np.bool_]:

@@ -20,12 +20,11 @@ from functools import partial
 from math import inf
 
 import numpy as np
-import simpy
 
 from netsim.errors import NetcosimError
 from queuesim.metrics import interruption_totals
 from queuesim.result import COMPLETED, CUT, FAILED, NEVER_RUN, TimeSpent
-from queuesim.run import Run, SimProcess, delay
+from queuesim.run import Run
 from queuesim.site.access import Access
 from queuesim.site.dependencies import DependencyRule
 from queuesim.site.failures import Failure
@@ -76,9 +75,9 @@ class RuledRun(Run):
 
     def _begin(self) -> None:
         if self.access is not None and self.access.windows:
-            self.env.process(self._outages(self.access))
+            self.clock.follow(self._outages(self.access))
         if self.access is not None and self.failures is not None:
-            self.env.process(self._failures(self.access, self.failures))
+            self.clock.follow(self._failures(self.access, self.failures))
         super()._begin()
 
     def _arrived(self, job: int) -> None:
@@ -92,7 +91,7 @@ class RuledRun(Run):
         if self.dependencies is not None:
             self._eligible += self.dependencies.started(job)
         if self.preemption is not None:
-            self._plan_preemption(job, self.preemption.started(job, self.env.now))
+            self._plan_preemption(job, self.preemption.started(job, self.clock.now_s))
 
     def _plan_preemption(self, job: int, time_s: float) -> None:
         """Run a pass when a job's level has changed, or a running one may be preempted."""
@@ -100,14 +99,14 @@ class RuledRun(Run):
             return
         started_s = self.start_s[job]
 
-        def is_due(_: simpy.Event) -> None:
+        def is_due() -> None:
             waits_or_runs = np.isnan(self.end_s[job])
             if waits_or_runs and np.array_equal(self.start_s[job], started_s, equal_nan=True):
                 assert self.preemption is not None
                 self._nodes_change()
-                self._plan_preemption(job, self.preemption.changes_s(job, self.env.now))
+                self._plan_preemption(job, self.preemption.changes_s(job, self.clock.now_s))
 
-        simpy.Timeout(self.env, delay(self.env.now, time_s)).callbacks.append(is_due)
+        self.clock.at(time_s, is_due)
 
     def _settle(self) -> None:
         super()._settle()
@@ -125,20 +124,19 @@ class RuledRun(Run):
             think_s = float(self.dependencies.think_s[job])
             if think_s > 0:
                 self._thinking.add(job)
-                after = simpy.Timeout(self.env, think_s)
-                after.callbacks.append(partial(self._has_thought, job))
+                self.clock.after(think_s, partial(self._has_thought, job))
             else:
                 self._becomes_eligible(job)
 
-    def _has_thought(self, job: int, _: simpy.Event) -> None:
+    def _has_thought(self, job: int) -> None:
         self._thinking.remove(job)
         self._becomes_eligible(job)
         self.due = True
 
     def _becomes_eligible(self, job: int) -> None:
-        self.eligible_s[job] = max(self.env.now, self.workload.submit_s[job])
+        self.eligible_s[job] = max(self.clock.now_s, self.workload.submit_s[job])
         if job in self._submitted:
-            self.scheduler.push(job, self.env.now)
+            self.scheduler.push(job, self.clock.now_s)
 
     def _done(self, job: int) -> None:
         over = [job]
@@ -154,14 +152,13 @@ class RuledRun(Run):
                 over += dead
             super()._done(job)
 
-    def _outages(self, access: Access) -> SimProcess:
+    def _outages(self, access: Access) -> Iterator[float]:
         """Begin and end windows; an end precedes a beginning of the same instant."""
-        env = self.env
         begin = [(w.start_s, True, k) for k, w in enumerate(access.windows)]
         end = [(w.end_s, False, k) for k, w in enumerate(access.windows)]
         for time_s, begins, number in sorted(begin + end):
-            if time_s > env.now:
-                yield env.timeout(delay(env.now, time_s))
+            if time_s > self.clock.now_s:
+                yield time_s
             if begins:
                 access.begins(number)
                 if access.windows[number].failure:
@@ -170,17 +167,16 @@ class RuledRun(Run):
                 access.ends(number)
             self._nodes_change()
 
-    def _failures(self, access: Access, failures: Iterator[Failure]) -> SimProcess:
+    def _failures(self, access: Access, failures: Iterator[Failure]) -> Iterator[float]:
         """Let nodes fail at random, and repair them."""
-        env = self.env
         for failure in failures:
-            yield env.timeout(delay(env.now, failure.start_s))
+            yield failure.start_s
             self._failures_in_a_row += 1
             if self._failures_in_a_row > MOST_FAILURES:
                 raise self._endless(f"{MOST_FAILURES:,} failures", "lower queue.failures")
             number = access.adds(failure.start_s, failure.end_s, failure.nodes)
             self._fail(failure.nodes, True)
-            env.process(self._repair(access, number))
+            self.clock.at(failure.end_s, partial(self._repair, access, number))
             self._nodes_change()
 
     def _endless(self, interruptions: str, remedy: str) -> NetcosimError:
@@ -189,8 +185,7 @@ class RuledRun(Run):
             "shorten queue.checkpoint.interval"
         )
 
-    def _repair(self, access: Access, number: int) -> SimProcess:
-        yield self.env.timeout(delay(self.env.now, access.windows[number].end_s))
+    def _repair(self, access: Access, number: int) -> None:
         access.ends(number)
         self._nodes_change()
 
@@ -200,7 +195,7 @@ class RuledRun(Run):
 
     def _fail(self, nodes: np.ndarray, requeues: bool) -> None:
         """End the jobs on nodes that fail, or send them back."""
-        now = self.env.now
+        now = self.clock.now_s
         assert isinstance(self.machine, NodeSetMachine)
         self.machine.failed(nodes)
         hit = [job for job in self.running if nodes[self.machine.placements[job].nodes].any()]
@@ -220,7 +215,7 @@ class RuledRun(Run):
 
     def _send_back(self, job: int, *, preempted: bool) -> None:
         """Interrupt a running job: it waits again, with the work left that no checkpoint has."""
-        held_s = self.env.now - self.start_s[job]
+        held_s = self.clock.now_s - self.start_s[job]
         self._leave(job)
         if self.interruptions is not None:
             self.interruptions.sent_back(job, held_s, preempted=preempted)
@@ -228,22 +223,22 @@ class RuledRun(Run):
             self._walltime_s[job] = self.interruptions.walltime_s(job, requested_s)
             self.queue.set_walltime(job, self._walltime_s[job])
         self.start_s[job] = self.end_s[job] = np.nan
-        self.scheduler.push(job, self.env.now)
+        self.scheduler.push(job, self.clock.now_s)
         if self.preemption is not None:
-            self._plan_preemption(job, self.preemption.changes_s(job, self.env.now))
+            self._plan_preemption(job, self.preemption.changes_s(job, self.clock.now_s))
 
     def _planned_s(self, job: int, work_s: float) -> float:
         return work_s if self.interruptions is None else self.interruptions.planned_s(job, work_s)
 
     def _leave(self, job: int) -> None:
         if self.interruptions is not None:
-            now, running = self.env.now, self.running[job]
+            now, running = self.clock.now_s, self.running[job]
             remaining_s = max(0.0, running.remaining - running.rate * (now - running.began))
             completed = running.ends_s <= now and not running.cut
             held_s = now - self.start_s[job]
             self.interruptions.left(job, remaining_s, held_s, completed=completed)
         if self.preemption is not None:
-            self.preemption.ended(job, self.env.now)
+            self.preemption.ended(job, self.clock.now_s)
         super()._leave(job)
 
     def _preempt(self, preemption: Preemption, now_s: float) -> None:

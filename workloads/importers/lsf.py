@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import nan
 from pathlib import Path
 
 from netsim.files import read_lines
@@ -15,6 +14,7 @@ from workloads.importers.entry import Importer
 from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
 from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
+from workloads.importers.tables import TableRow
 from workloads.job import GPU, NODE, Workload
 from workloads.swf_parse import short
 
@@ -128,19 +128,10 @@ def _count(name: str, text: str) -> int:
 
 def _job(fields: dict[str, str | Sequence[str]], number: int) -> LoggedJob | None:
     """Return the job of a record; None if it never began."""
-
-    def text(name: str) -> str:
-        return str(fields.get(name, ""))
-
-    def value(name: str) -> float:
-        number = number_of(text(name)) if name in fields else nan
-        if number is None:
-            raise ValueError(f"{name} is {short(text(name))!r}; a number is needed")
-        return number
-
-    start_s, status = value("startTime"), int(value("jStatus"))
-    if status not in (_EXIT, _DONE) and not status & (_EXIT | _DONE):
-        raise ValueError(f"jStatus is {status}; {_EXIT} (EXIT) and {_DONE} (DONE) are known")
+    row = TableRow.of(number, {k: v for k, v in fields.items() if isinstance(v, str)})
+    start_s, status = row.number("startTime"), row.integer("jStatus")
+    if not status & (_EXIT | _DONE):
+        raise row.wrong("jStatus", f"{_EXIT} (EXIT) and {_DONE} (DONE) are known")
     hosts: dict[str, int] = {}
     for word in fields["execHosts"]:
         match = _HOSTS.fullmatch(word)
@@ -149,25 +140,25 @@ def _job(fields: dict[str, str | Sequence[str]], number: int) -> LoggedJob | Non
         hosts[match[2]] = hosts.get(match[2], 0) + int(match[1] or 1)
     if not start_s > 0 or not hosts:
         return None
-    ended = int(value("exitInfo")) if "exitInfo" in fields else 0
+    ended = row.integer("exitInfo")
     failed = "timeout" if ended == _RUN_LIMIT else "cancelled" if ended in _KILLED else "failed"
-    gpus = _GPUS.search(text("effectiveResReq"))
-    index = int(value("idx")) if "idx" in fields else 0
+    gpus = _GPUS.search(row.text("effectiveResReq"))
+    index = row.integer("idx")
     return LoggedJob(
-        id=f"{int(value('jobId'))}_{index}" if index > 0 else str(int(value("jobId"))),
+        id=f"{row.integer('jobId')}_{index}" if index > 0 else str(row.integer("jobId")),
         line=number,
-        submit_s=value("submitTime"),
+        submit_s=row.number("submitTime"),
         start_s=start_s,
-        end_s=value("eventTime"),
-        limit_s=value("runLimit"),
+        end_s=row.number("eventTime"),
+        limit_s=row.number("runLimit", least=-1e300),
         nodes=len(hosts),
         cpus=sum(hosts.values()),
         gpus=int(gpus[1]) * len(hosts) if gpus else 0,
         hosts=compress(list(hosts)),
         status="completed" if status & _DONE else failed,
-        user=text("userName"),
-        account="" if text("projectName") == "default" else text("projectName"),
-        partition=text("queue"),
+        user=row.text("userName"),
+        account="" if row.text("projectName") == "default" else row.text("projectName"),
+        partition=row.text("queue"),
     )
 
 

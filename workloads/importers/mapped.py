@@ -79,7 +79,7 @@ read_mapped_parquet = _reader(parquet_rows)
 def mapped_rows(path: str | Path, rows: TableRows, columns: Sequence[str]) -> Iterator[TableRow]:
     """Return the rows of a table with the names of `COLUMNS`, as NAME=COLUMN maps them."""
     taken, names = _mapped(path, rows.columns, columns), list(rows.columns)
-    return (TableRow(path, row.line, taken, row.cells, names, row.fault) for row in rows)
+    return (TableRow(row.where, row.line, taken, row.cells, names, row.fault) for row in rows)
 
 
 def read_rows(
@@ -158,7 +158,7 @@ def _job(row: TableRow, clock: LogClock) -> LoggedJob:
     try:
         waits_for = tuple(parse_dependency(row.text("dependency")))
     except NetcosimError as error:
-        raise NetcosimError(f"{row.path}:{row.line}: {error}") from None
+        raise NetcosimError(f"{row.where}: {error}") from None
     return LoggedJob(
         id=id.removesuffix(".0"),
         line=row.line,

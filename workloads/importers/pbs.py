@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import nan
 from pathlib import Path
 
 from netsim.files import read_lines
 from netsim.hostlist import compress
-from netsim.text_numbers import need_whole, whole_number
+from netsim.text_numbers import whole_number
 from workloads.details import DEPENDENCY_KINDS
 from workloads.importers.assemble import EARLIER_RUN, workload_of
-from workloads.importers.dates import length_s
 from workloads.importers.entry import Importer
 from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
+from workloads.importers.tables import TableRow
 from workloads.job import Workload
 from workloads.swf_parse import short
 
@@ -27,6 +26,7 @@ _PAIR = re.compile(r"""([A-Za-z_][\w.]*)=("[^"]*"|'[^']*'|\S*)""")
 _ID = re.compile(r"([0-9]+)(?:\[([0-9]*)\])?(?:\..*)?")
 _TERMINATED = (271, 265, -29, -28)
 """Ended by a signal: SIGTERM, SIGKILL, or by the server for its walltime."""
+_NO_PROJECT = "_pbs_project_default"
 
 
 def looks_like(head: Sequence[str]) -> bool:
@@ -56,7 +56,7 @@ def read_pbs(
         with parsed.reading(f"{path}:{number}"):
             kind, id, pairs = _record(line)
             if kind == "E":
-                parsed.jobs.append(_job(id, pairs, number))
+                parsed.jobs.append(_job(id, TableRow.of(number, pairs)))
         if kind == "R":
             parsed.dropped[EARLIER_RUN] += 1
         elif kind and kind in "SQDA":
@@ -84,53 +84,37 @@ def _record(line: str) -> tuple[str, str, dict[str, str]]:
     return kind, id, {key: value.strip("\"'") for key, value in _PAIR.findall(text)}
 
 
-def _job(id: str, pairs: dict[str, str], number: int) -> LoggedJob:
+def _job(id: str, row: TableRow) -> LoggedJob:
     """Return the job of an E record."""
-    hosts = hosts_of(pairs.get("exec_vnode") or pairs.get("exec_host") or "")
-    text = pairs.get("Resource_List.walltime", "")
-    try:
-        # pbs_resources(7B): a time is whole seconds or hours:minutes:seconds
-        limit_s = float(text) if text.isdecimal() else length_s(text)
-    except ValueError:
-        needed = "seconds or hours:minutes:seconds are needed"
-        raise ValueError(f"Resource_List.walltime is {short(text)!r}; {needed}") from None
-    start_s, end_s = _number(pairs, "start"), _number(pairs, "end")
-    status, exit_status = "", pairs.get("Exit_status", "")
-    if exit_status:
-        code = int(_number(pairs, "Exit_status"))
+    hosts = hosts_of(row.text("exec_vnode") or row.text("exec_host"))
+    # pbs_resources(7B): a time is whole seconds or hours:minutes:seconds
+    limit_s = row.length_s("Resource_List.walltime")
+    start_s, end_s = row.number("start"), row.number("end")
+    status = ""
+    if row.text("Exit_status"):
+        code = int(row.number("Exit_status", least=-1e9))
         over = limit_s <= end_s - start_s + 1
         ended = "timeout" if over else "cancelled"
         status = "completed" if code == 0 else ended if code in _TERMINATED else "failed"
+    project = row.text("project")
     return LoggedJob(
         id=id,
-        line=number,
-        submit_s=_number(pairs, "ctime" if "ctime" in pairs else "qtime"),
+        line=row.line,
+        submit_s=row.number("ctime" if "ctime" in row.at else "qtime"),
         start_s=start_s,
         end_s=end_s,
         limit_s=limit_s,
-        nodes=_nodes(pairs, hosts),
-        cpus=need_whole("Resource_List", "ncpus", pairs.get("Resource_List.ncpus") or "0"),
+        nodes=_nodes(row, hosts),
+        cpus=row.integer("Resource_List.ncpus"),
         hosts=compress(hosts),
         status=status,
-        user=pairs.get("user", ""),
-        account=pairs.get("account", "") or _project(pairs) or pairs.get("group", ""),
-        partition=pairs.get("queue", ""),
-        waits_for=_waits_for(pairs.get("depend", "")),
+        user=row.text("user"),
+        account=row.text("account")
+        or ("" if project == _NO_PROJECT else project)
+        or row.text("group"),
+        partition=row.text("queue"),
+        waits_for=_waits_for(row.text("depend")),
     )
-
-
-def _project(pairs: dict[str, str]) -> str:
-    name = pairs.get("project", "")
-    return "" if name == "_pbs_project_default" else name
-
-
-def _number(pairs: dict[str, str], key: str) -> float:
-    text = pairs.get(key, "")
-    if not text:
-        return nan
-    if not re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]+)?", text):
-        raise ValueError(f"{key} is {short(text)!r}; a number is needed")
-    return float(text)
 
 
 def hosts_of(text: str) -> list[str]:
@@ -142,15 +126,15 @@ def hosts_of(text: str) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def _nodes(pairs: dict[str, str], hosts: list[str]) -> int:
+def _nodes(row: TableRow, hosts: list[str]) -> int:
     """Return the number of nodes: allocated ones, else requested ones."""
     if hosts:
         return len(hosts)
     for key in ("Resource_List.nodect", "unique_node_count"):
-        nodes = whole_number(pairs.get(key, ""))
+        nodes = whole_number(row.text(key))
         if nodes is not None:
             return nodes
-    requested = pairs.get("Resource_List.select") or pairs.get("Resource_List.nodes") or ""
+    requested = row.text("Resource_List.select") or row.text("Resource_List.nodes")
     chunks = [part.split(":", 1)[0] for part in requested.split("+") if part]
     return sum(1 if (n := whole_number(chunk)) is None else n for chunk in chunks)
 

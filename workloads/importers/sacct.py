@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from math import ceil, inf, isnan, nan
+from math import ceil, inf, isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +24,7 @@ from workloads.importers.gpu_sizes import GpusPerNode, SizeUnit, count_by
 from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.meanings import MEANINGS
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
+from workloads.importers.tables import TableRow
 from workloads.job import GPU, NODE, Workload
 from workloads.swf_parse import short
 
@@ -97,22 +98,24 @@ def read_sacct(
         parsed.notes.append(f"{n_above:,} lines above the header are not read")
     head = next(lines, "")
     header = ("", list(sacct_json.COLUMNS)) if is_json else _header(path, head)
-    table = _SacctTable(path, header, LogClock(timezone), submitted == "eligible")
+    table = _SacctTable(header, LogClock(timezone), submitted == "eligible")
     if unknown := sorted(set(table.columns) - MEANINGS["sacct"].names):
         parsed.notes.append(f"columns that are not known and not read: {', '.join(unknown)}")
     parts: dict[str, list[LoggedJob]] = {}
-    rows: Iterable[tuple[int, list[str] | str]] = (
-        enumerate(sacct_json.json_cells(path), start=1)
+    rows: Iterable[tuple[int, list[str] | str, str]] = (
+        ((number, *found) for number, found in enumerate(sacct_json.json_cells(path), start=1))
         if is_json
         else _job_lines(enumerate(lines, start=2 + above), head.rstrip(), parsed)
     )
-    for number, row in rows:
+    for number, found, fault in rows:
         job = None
-        with parsed.reading(f"{path}: job {number} of the list" if is_json else f"{path}:{number}"):
-            if is_json and isinstance(row, str):
-                raise _BadLineError(row)
-            cells = table.cells(row.rstrip("\r")) if isinstance(row, str) else row
-            job = table.job(cells, number, parsed)
+        where = f"{path}: job {number} of the list" if is_json else f"{path}:{number}"
+        with parsed.reading(where):
+            if isinstance(found, str):
+                row = table.row_of(number, found.rstrip("\r"))
+            else:
+                row = table.row(number, found, fault)
+            job = table.job(row, parsed)
         if job is not None:
             base, plus, _ = job.id.partition("+")
             if plus:
@@ -129,15 +132,15 @@ def read_sacct(
 
 def _job_lines(
     lines: Iterable[tuple[int, str]], header: str, parsed: ParsedLog
-) -> Iterator[tuple[int, str]]:
-    """Yield the numbered lines that are neither empty nor the header again."""
+) -> Iterator[tuple[int, str, str]]:
+    """Yield the numbered lines that are neither empty nor the header again; none has a fault."""
     for number, line in lines:
         if not line or line.isspace():
             continue
         if line.rstrip() == header:
             parsed.dropped["the header again"] += 1
         else:
-            yield number, line
+            yield number, line, ""
 
 
 def _add_heterogeneous(parts: Mapping[str, list[LoggedJob]], parsed: ParsedLog) -> None:
@@ -149,10 +152,6 @@ def _add_heterogeneous(parts: Mapping[str, list[LoggedJob]], parsed: ParsedLog) 
         parsed.notes.append(
             f"{len(parts):,} heterogeneous jobs, whose {count:,} components are taken together"
         )
-
-
-class _BadLineError(ValueError):
-    """Error of a line."""
 
 
 def _shares(count: int, columns: int) -> Iterator[tuple[int, ...]]:
@@ -192,10 +191,7 @@ def _header(path: str | Path, line: str) -> tuple[str, list[str]]:
 class _SacctTable:
     """Turns lines into jobs."""
 
-    def __init__(
-        self, path: str | Path, header: tuple[str, list[str]], clock: LogClock, eligible: bool
-    ) -> None:
-        self.path = path
+    def __init__(self, header: tuple[str, list[str]], clock: LogClock, eligible: bool) -> None:
         self.separator, self.columns = header
         self.clock = clock
         self.eligible = eligible
@@ -203,24 +199,18 @@ class _SacctTable:
         self.free_text = [k for k, name in enumerate(self.columns) if name in _FREE_TEXT]
         self.n_shifted = self.n_held = self.n_other_kinds = 0
 
-    def _get(self, cells: list[str], *names: str) -> str:
-        """Return the first of some columns that is there."""
-        for name in names:
-            k = self.at.get(name)
-            if k is not None:
-                return cells[k].strip()
-        return ""
+    def row(self, number: int, cells: list[str], fault: str = "") -> TableRow:
+        """Return the row of these cells."""
+        return TableRow("", number, self.at, cells, fault=fault, missing=("",))
 
-    def job(self, cells: list[str], number: int, parsed: ParsedLog) -> LoggedJob | None:
+    def job(self, row: TableRow, parsed: ParsedLog) -> LoggedJob | None:
         """Return the job of a line; None for a line that is counted."""
-        id = self._get(cells, "jobid")
-        state = self._get(cells, "state").upper()
-        word = state.split(None, 1)[0].rstrip("+") if state else ""
+        id, word = row.text("jobid"), _state(row)
         if "." in id:
             parsed.dropped["step of a job"] += 1
             return None
         if not re.fullmatch(r"[0-9]+([_+].*)?", id):
-            raise _BadLineError(f"JobID is {short(id)!r}; a number is needed")
+            raise ValueError(f"JobID is {short(id)!r}; a number is needed")
         if "[" in id or word in _NOT_BEGUN:
             parsed.dropped["waiting when the log was made"] += 1
             return None
@@ -228,48 +218,46 @@ class _SacctTable:
             parsed.dropped["running when the log was made"] += 1
             return None
         if word in _REQUEUED:
-            ended = not isnan(self._date(cells, "end")[0])
+            ended = not isnan(row.date("end", self.clock)[0])
             parsed.dropped[EARLIER_RUN if ended else "waiting when the log was made"] += 1
             return None
         if word not in _ENDED:
-            raise _BadLineError(f"State is {short(word)!r}; {', '.join(_ENDED[1:])} are known")
-        hosts = self._get(cells, "nodelist")
-        hosts = "" if hosts.lower() in _NO_NODES else hosts
-        submit_s, start_s, end_s = self._times(cells)
+            raise ValueError(f"State is {short(word)!r}; {', '.join(_ENDED[1:])} are known")
+        hosts = _hosts(row)
+        submit_s, start_s, end_s = self._times(row)
         if isnan(start_s) or (not hosts and "nodelist" in self.at and not end_s > start_s):
             reason = "cancelled before it began" if word == "CANCELLED" else "never began"
             parsed.dropped[reason] += 1
             return None
-        raw = self._get(cells, "jobidraw")
+        raw = row.text("jobidraw")
         return LoggedJob(
             id=id,
-            line=number,
+            line=row.line,
             number=whole_number(raw) if "+" not in id else None,
             submit_s=submit_s,
             start_s=start_s,
             end_s=end_s,
-            limit_s=self._limit_s(cells),
+            limit_s=_limit_s(row),
             # Elapsed leaves out the time in which the job was suspended
-            suspended_s=self._suspended_s(cells)
-            or max(0.0, end_s - start_s - (self._elapsed_s(cells) or inf)),
-            nodes=self._nodes(cells),
-            gpus=self._gpus(cells),
-            cpus=self._integer(cells, "alloccpus", "ncpus"),
+            suspended_s=_suspended_s(row) or max(0.0, end_s - start_s - (_elapsed_s(row) or inf)),
+            nodes=_nodes(row, hosts),
+            gpus=_gpus(row),
+            cpus=_count(row, "alloccpus" if "alloccpus" in self.at else "ncpus"),
             hosts=hosts,
             status=word.lower(),
-            user=self._get(cells, "user"),
-            account=self._get(cells, "account"),
-            partition=self._get(cells, "partition"),
-            qos=self._get(cells, "qos"),
-            priority=self._number(cells, "priority"),
-            waits_for=self._waits_for(cells),
-            pattern=self._get(cells, "pattern"),
-            communication_fraction=self._number(cells, "communication_fraction", most=1),
-            bytes_per_node_s=self._number(cells, "bytes_per_node_s"),
+            user=row.text("user"),
+            account=row.text("account"),
+            partition=row.text("partition"),
+            qos=row.text("qos"),
+            priority=row.number("priority"),
+            waits_for=self._waits_for(row),
+            pattern=row.text("pattern"),
+            communication_fraction=row.number("communication_fraction", most=1),
+            bytes_per_node_s=row.number("bytes_per_node_s"),
         )
 
-    def cells(self, line: str) -> list[str]:
-        """Return the cells of a line, those of free text put together again."""
+    def row_of(self, number: int, line: str) -> TableRow:
+        """Return the row of a line, its cells of free text put together again."""
         cells = line.split(self.separator)
         n = len(self.columns)
         if len(cells) == n + 1 and not cells[-1].strip():
@@ -284,117 +272,45 @@ class _SacctTable:
                     count = extra[self.free_text.index(k)] if k in self.free_text else 0
                     joined.append(self.separator.join(cells[at : at + count + 1]))
                     at += count + 1
-                if len(extra) == 1 or self._fits(joined):
-                    return joined
+                row = self.row(number, joined)
+                if len(extra) == 1 or self._fits(row):
+                    return row
         if len(cells) != n:
-            raise _BadLineError(f"{len(cells)} fields; the header has {n}")
-        return cells
+            raise NetcosimError(f"{len(cells)} fields; the header has {n}")
+        return self.row(number, cells)
 
-    def _fits(self, cells: list[str]) -> bool:
+    def _fits(self, row: TableRow) -> bool:
         """Return whether cells are where the header has them, by the dates and the state."""
         try:
             for name in ("submit", "start", "end", "eligible"):
-                self._date(cells, name)
-        except _BadLineError:
+                row.date(name, self.clock)
+        except NetcosimError:
             return False
-        word = (self._get(cells, "state").upper().split() or [""])[0].rstrip("+")
-        return word in (*_ENDED, *_RUNS, *_NOT_BEGUN, *_REQUEUED)
+        return _state(row) in (*_ENDED, *_RUNS, *_NOT_BEGUN, *_REQUEUED)
 
-    def _times(self, cells: list[str]) -> tuple[float, float, float]:
+    def _times(self, row: TableRow) -> tuple[float, float, float]:
         """Return submit, start and end in Unix time."""
-        submit = self._date(cells, "submit")
-        start, end = self._date(cells, "start"), self._date(cells, "end")
+        submit, start, end = (row.date(name, self.clock) for name in ("submit", "start", "end"))
         if self.eligible:
-            later = self._date(cells, "eligible")
+            later = row.date("eligible", self.clock)
             self.n_held += later[0] > submit[0]
             submit = submit if isnan(later[0]) else later
-        elapsed_s = self._elapsed_s(cells)
+        elapsed_s = _elapsed_s(row)
         if isnan(end[0]):
             end = start[0] + elapsed_s, start[1] + elapsed_s
         submit_s, start_s, end_s = in_order(submit, start, end, elapsed_s)
-        off_s = end_s - start_s - elapsed_s - self._suspended_s(cells)
+        off_s = end_s - start_s - elapsed_s - _suspended_s(row)
         if abs(abs(off_s) - 3600) <= 1:
             # dates without their zone, and the clocks were changed while the job ran
             self.n_shifted += 1
             end_s = start_s + elapsed_s
         return submit_s, start_s, end_s
 
-    def _date(self, cells: list[str], name: str) -> tuple[float, float]:
-        text = self._get(cells, name)
-        try:
-            return self.clock.both(text)
-        except ValueError:
-            raise _BadLineError(f"{name} is {short(text)!r}; a date is needed") from None
-
-    def _elapsed_s(self, cells: list[str]) -> float:
-        seconds = whole_number(self._get(cells, "elapsedraw"))
-        return self._length(cells, "elapsed") if seconds is None else float(seconds)
-
-    def _limit_s(self, cells: list[str]) -> float:
-        minutes = whole_number(self._get(cells, "timelimitraw"))
-        return self._length(cells, "timelimit") if minutes is None else 60.0 * minutes
-
-    def _suspended_s(self, cells: list[str]) -> float:
-        seconds = whole_number(self._get(cells, "suspended"))
-        length = self._length(cells, "suspended") if seconds is None else float(seconds)
-        return 0.0 if isnan(length) else length
-
-    def _gpus(self, cells: list[str]) -> int:
-        """Return the number of GPUs: that of all kinds, else the sum of those of each."""
-        for name in _NODES[3:5]:
-            counts = {kind: int(n) for kind, n in _GPUS.findall(self._get(cells, name))}
-            if counts:
-                return counts.get("", 0) or sum(counts.values())
-        return 0
-
-    def _length(self, cells: list[str], name: str) -> float:
-        text = self._get(cells, name)
-        try:
-            return length_s(text)
-        except ValueError:
-            raise _BadLineError(
-                f"{name} is {short(text)!r}; days-hours:minutes:seconds are needed"
-            ) from None
-
-    def _number(self, cells: list[str], name: str, most: float = 1e300) -> float:
-        text = self._get(cells, name)
-        if not text:
-            return nan
-        try:
-            value = float(text)
-        except ValueError:
-            value = nan
-        if not 0 <= value <= most:
-            raise _BadLineError(f"{name} is {short(text)!r}; a number is needed")
-        return value
-
-    def _integer(self, cells: list[str], *names: str) -> int:
-        """Return an integer, 0 for none; 4K is 4096, as some versions print."""
-        text = self._get(cells, *names)
-        if not text:
-            return 0
-        match = re.fullmatch(r"([0-9]{1,12})([kK]?)", text)
-        if match is None:
-            raise _BadLineError(f"{names[0]} is {short(text)!r}; a whole number is needed")
-        return int(match[1]) * (1024 if match[2] else 1)
-
-    def _nodes(self, cells: list[str]) -> int:
-        for name in _NODES[:3]:
-            nodes = self._integer(cells, name)
-            if nodes:
-                return nodes
-        for name in _NODES[3:5]:
-            match = _TRES_NODES.search(self._get(cells, name))
-            if match:
-                return int(match[1])
-        hosts = self._get(cells, "nodelist")
-        return 0 if hosts.lower() in _NO_NODES else len(dict.fromkeys(expand(hosts)))
-
-    def _waits_for(self, cells: list[str]) -> tuple[tuple[str, str], ...]:
+    def _waits_for(self, row: TableRow) -> tuple[tuple[str, str], ...]:
         """Return dependencies from their column, or from the command that submitted the job."""
-        text = self._get(cells, "dependency")
+        text = row.text("dependency")
         if not text and "submitline" in self.at:
-            command = _IN_COMMAND.search(self._get(cells, "submitline"))
+            command = _IN_COMMAND.search(row.text("submitline"))
             text = command[1].strip("\"'") if command else ""
         if not text or text.lower() in ("(null)", "none"):
             return ()
@@ -429,6 +345,64 @@ class _SacctTable:
                 f"{', '.join(DEPENDENCY_KINDS)} are left out"
             )
         return notes
+
+
+def _state(row: TableRow) -> str:
+    """Return the state without what follows it: "CANCELLED by 1000", "CANCELLED+"."""
+    return (row.text("state").upper().split() or [""])[0].rstrip("+")
+
+
+def _hosts(row: TableRow) -> str:
+    hosts = row.text("nodelist")
+    return "" if hosts.lower() in _NO_NODES else hosts
+
+
+def _elapsed_s(row: TableRow) -> float:
+    seconds = whole_number(row.text("elapsedraw"))
+    return _length_s(row, "elapsed") if seconds is None else float(seconds)
+
+
+def _limit_s(row: TableRow) -> float:
+    minutes = whole_number(row.text("timelimitraw"))
+    return _length_s(row, "timelimit") if minutes is None else 60.0 * minutes
+
+
+def _suspended_s(row: TableRow) -> float:
+    seconds = whole_number(row.text("suspended"))
+    length = _length_s(row, "suspended") if seconds is None else float(seconds)
+    return 0.0 if isnan(length) else length
+
+
+def _length_s(row: TableRow, name: str) -> float:
+    try:
+        return length_s(row.text(name))
+    except ValueError:
+        raise row.wrong(name, "days-hours:minutes:seconds are needed") from None
+
+
+def _gpus(row: TableRow) -> int:
+    """Return the number of GPUs: that of all kinds, else the sum of those of each."""
+    for name in _NODES[3:5]:
+        counts = {kind: int(n) for kind, n in _GPUS.findall(row.text(name))}
+        if counts:
+            return counts.get("", 0) or sum(counts.values())
+    return 0
+
+
+def _count(row: TableRow, name: str) -> int:
+    """Return an integer, 0 for none; 4K is 4096, as some versions print."""
+    thousands = re.fullmatch(r"([0-9]{1,12})[kK]", row.text(name))
+    return 1024 * int(thousands[1]) if thousands else row.integer(name)
+
+
+def _nodes(row: TableRow, hosts: str) -> int:
+    for name in _NODES[:3]:
+        if nodes := _count(row, name):
+            return nodes
+    for name in _NODES[3:5]:
+        if match := _TRES_NODES.search(row.text(name)):
+            return int(match[1])
+    return len(dict.fromkeys(expand(hosts)))
 
 
 def _resized(parsed: ParsedLog) -> list[LoggedJob]:

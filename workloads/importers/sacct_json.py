@@ -23,13 +23,13 @@ def looks_like(head: Sequence[str]) -> bool:
     return any(line[:1] == "{" for line in head) and any(name in text for name in names)
 
 
-def json_cells(path: str | Path) -> Iterator[list[str] | str]:
-    """Yield the cells of each job, or why it is not sound."""
+def json_cells(path: str | Path) -> Iterator[tuple[list[str], str]]:
+    """Yield the cells of each job, and why it is not sound if it is not."""
     for entry in json_jobs(path):
         try:
-            yield _cells(entry)
+            yield _cells(entry), ""
         except ValueError as error:
-            yield str(error)
+            yield [], str(error)
 
 
 def _cells(entry: Any) -> list[str]:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from netsim.errors import NetcosimError
 from netsim.files import read_lines
-from netsim.text_numbers import number_of, whole_number
+from netsim.text_numbers import whole_number
 from workloads.importers.assemble import EARLIER_RUN, workload_of
 from workloads.importers.dates import length_s
 from workloads.importers.entry import Importer
 from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
+from workloads.importers.tables import TableRow
 from workloads.job import Workload
-from workloads.swf_parse import short
 
 FIELDS = (
     *("qname", "hostname", "group", "owner", "job_name", "job_number", "account", "priority"),
@@ -72,22 +72,16 @@ def _add(cells: Sequence[str], number: int, cores_per_node: int | None, parsed: 
     """Add the job of a line, or count why it is left out."""
     if len(cells) < _NEEDED:
         raise ValueError(f"{len(cells)} fields; an accounting record has {_NEEDED} or more")
-    row = dict(zip(FIELDS, cells, strict=False))
-
-    def value(name: str) -> float:
-        known = number_of(row[name])
-        if known is None or known < 0:
-            raise ValueError(f"{name} is {short(row[name])!r}; a number from 0 on is needed")
-        return known
+    row = TableRow.of(number, dict(zip(FIELDS, cells, strict=False)))
 
     def time_s(name: str) -> float:
-        known = value(name)
+        known = row.number(name)
         return known / 1000 if known > _MILLISECONDS else known or nan
 
-    slots, failed, task = value("slots"), int(value("failed")), value("task_number")
-    job = whole_number(row["job_number"])
-    if job is None or slots != int(slots) or task != int(task):
-        raise ValueError("job_number, slots and task_number are whole numbers")
+    slots, failed, task = (row.integer(name) for name in ("slots", "failed", "task_number"))
+    job = whole_number(row.text("job_number"))
+    if job is None:
+        raise row.wrong("job_number", "a whole number is needed")
     start_s, end_s = time_s("start_time"), time_s("end_time")
     # a limit in the category may be written with colons
     category = FIELDS.index("category")
@@ -105,22 +99,22 @@ def _add(cells: Sequence[str], number: int, cores_per_node: int | None, parsed: 
     limit_s = nan
     if limit is not None:
         limit_s = float(limit[1]) if limit[1].isdigit() else length_s(limit[1])
-    ended = value("exit_status")
+    ended = row.number("exit_status")
     status = "timeout" if failed == _LIMIT_REACHED else "failed" if failed or ended else "completed"
     parsed.jobs.append(
         LoggedJob(
-            id=f"{job}_{task:.0f}" if task > 0 else str(job),
+            id=f"{job}_{task}" if task > 0 else str(job),
             line=number,
             submit_s=time_s("submission_time"),
             start_s=start_s,
             end_s=end_s,
             limit_s=limit_s,
-            nodes=-(-int(slots) // (cores_per_node or 1)),
-            cpus=int(slots),
+            nodes=-(-slots // (cores_per_node or 1)),
+            cpus=slots,
             status=status,
-            user=row["owner"],
-            account="" if row["project"] == "NONE" else row["project"],
-            partition=row["qname"],
+            user=row.text("owner"),
+            account="" if row.text("project") == "NONE" else row.text("project"),
+            partition=row.text("qname"),
         )
     )
 

@@ -1,8 +1,8 @@
-"""Rows of tables with a header line, cell by cell, with mistakes named by file and line."""
+"""Rows of tables and of scheduler logs, cell by cell, with mistakes named by file and line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite, nan
@@ -22,7 +22,8 @@ _SEPARATORS = ",;\t|"
 class TableRow:
     """A row: cells by column, as text; a column that is not there is empty."""
 
-    path: str | Path
+    where: str
+    """Begins errors: file and line; empty where the reader adds them (`ParsedLog.reading`)."""
     line: int
     at: Mapping[str, int]
     """Columns by name."""
@@ -31,14 +32,22 @@ class TableRow:
     """Of the columns in the file, for errors; empty: as in ``at``."""
     fault: str = ""
     """What is wrong with the row, raised when it is read."""
+    missing: Collection[str] = _NONE
+    """Words for a missing value."""
+
+    @classmethod
+    def of(cls, line: int, cells: Mapping[str, str]) -> TableRow:
+        """Build from cells by column."""
+        at = {name: k for k, name in enumerate(cells)}
+        return cls("", line, at, list(cells.values()), missing=("",))
 
     def text(self, column: str) -> str:
         """Return a cell; empty for a missing value or a word for one."""
         if self.fault:
-            raise NetcosimError(f"{self.path}:{self.line}: {self.fault}")
+            raise self._error(self.fault)
         k = self.at.get(column)
         text = "" if k is None else self.cells[k].strip()
-        return "" if text.lower() in _NONE else text
+        return "" if text.lower() in self.missing else text
 
     def number(self, column: str, *, least: float = 0.0, most: float = 1e300) -> float:
         """Return a number in its bounds; nan for an empty cell."""
@@ -51,8 +60,8 @@ class TableRow:
 
     def integer(self, column: str) -> int:
         """Return an integer from 0 on; 0 for an empty cell."""
-        value = self.number(column) if self.text(column) else 0.0
-        if value != int(value) or value > 2**53:
+        value = number_of(self.text(column) or "0")
+        if value is None or not 0 <= value <= 2**53 or value != int(value):
             raise self.wrong(column, "a whole number is needed")
         return int(value)
 
@@ -80,9 +89,10 @@ class TableRow:
     def wrong(self, column: str, needed: str) -> NetcosimError:
         """Return the error of a cell."""
         name = self.names[self.at[column]] if self.names and column in self.at else column
-        return NetcosimError(
-            f"{self.path}:{self.line}: {name} is {short(self.text(column))!r}; {needed}"
-        )
+        return self._error(f"{name} is {short(self.text(column))!r}; {needed}")
+
+    def _error(self, problem: str) -> NetcosimError:
+        return NetcosimError(f"{self.where}: {problem}" if self.where else problem)
 
 
 @dataclass
@@ -102,7 +112,7 @@ class TableRows:
             fault = ""
             if len(cells) != len(self.columns):
                 fault = f"{len(cells)} fields; the header has {len(self.columns)}"
-            yield TableRow(self.path, line, self.columns, cells, fault=fault)
+            yield TableRow(f"{self.path}:{line}", line, self.columns, cells, fault=fault)
 
 
 def csv_rows(path: str | Path, usual: Sequence[str] = ()) -> TableRows:

@@ -17,6 +17,7 @@ import simpy
 from simpy.events import EventPriority
 
 from experiments.validation.reference.congestion import LOOK_AHEAD, Dcqcn, Sent, control_of
+from experiments.validation.reference.decisions import Choose, choose_of, pins_of
 from experiments.validation.reference.messages import Part
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
@@ -160,8 +161,10 @@ class Network:
         deliver: Callable[[Part], None],
         left: Callable[[Part, int], None],
         n_classes: int = 1,
+        choose: Choose | None = None,
     ) -> None:
         self.clock, self.order = clock, order
+        self.choose, self.pins = choose or choose_of(routing), pins_of(routing)
         self.routing, self.config, self.seed = routing, config, seed
         self.deliver = deliver
         """Called with the part whose last packet has arrived."""
@@ -261,15 +264,13 @@ class Network:
         pinned: Sequence[int] = ()
         if self.routing.queue_pairs:
             pair = packet.number % self.routing.queue_pairs
-            pinned = self.routing.pins.get((part.src_port, part.dst_port, pair), ())
+            pinned = self.pins.get((part.src_port, part.dst_port, pair), ())
             names = (part.src_port << 32) + part.dst_port, pair
             visits = visits if self.routing.seed_each_hop else 0
         key = int(packet_key(*map(np.uint64, (self.seed, *names, visits))))
         if packet.visits < len(pinned):
             key = pinned[packet.visits]
-        hop = self.routing.choose(
-            self, router, packet.part.dst_port, packet.state, key, packet.wire_bytes
-        )
+        hop = self.choose(self, router, packet.part.dst_port, packet.state, key, packet.wire_bytes)
         packet.visits += 1
         packet.state = hop.state
         out = self.links[hop.link]

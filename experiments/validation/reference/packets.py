@@ -17,6 +17,7 @@ import numpy as np
 import simpy
 
 from experiments.validation.reference.crossbar import InputQueuedNetwork
+from experiments.validation.reference.decisions import Choose
 from experiments.validation.reference.messages import Messages, Part
 from experiments.validation.reference.network import Clock, Network, Order
 from netsim.packet.checks import check_run
@@ -282,12 +283,13 @@ def simulate_reference(
     rng: np.random.Generator,
     *,
     until_s: float | None = None,
+    choose: Choose | None = None,
 ) -> PacketResult:
     """Run traffic through a network, packet by packet, slowly and plainly.
 
     The model is described in docs/packet-model.md; `netsim.packet.engine.simulate_packets`, the
     fast engine of the same model, has the same arguments, result and errors. Events at ``until_s``
-    itself are included.
+    itself are included. ``choose`` replaces the routing's decisions.
     """
     seed = int(rng.integers(0, 2**63))
     topology = routing.topology
@@ -300,7 +302,7 @@ def simulate_reference(
     kind = InputQueuedNetwork if config.input_queued else Network
     _, n_classes = traffic.priority_classes()
     ends = ranks.part_arrived, ranks.part_leaves
-    network = kind(clock, order, routing, config, seed, *ends, n_classes)
+    network = kind(clock, order, routing, config, seed, *ends, n_classes, choose)
     ranks.messages = Messages(traffic, config, topology, network.send, ranks.arrive)
     last_ps = MAX_DURATION_PS if until_s is None else to_ps(until_s)
     loops, others_ended = bool(traffic.loops.any()), False

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from packet_cases import L, R, Send, Step, config, line, traffic
 
+from experiments.validation.reference.decisions import View, choose_of
 from experiments.validation.reference.packets import simulate_reference
 from netsim.packet.model import serialisation_ps
-from netsim.routing.base import Hop, View
+from netsim.routing.base import Hop
 from netsim.routing.kernels_random import packet_key
 
 
@@ -23,13 +22,12 @@ def test_a_router_visit_has_its_own_key() -> None:
         view: View, router: int, dst_node: int, state: int, key: int, wire_bytes: int
     ) -> Hop:
         seen.append((router, state, key, wire_bytes))
-        return base.choose(view, router, dst_node, state, key, wire_bytes)
+        return choose_of(base)(view, router, dst_node, state, key, wire_bytes)
 
     ranks = ([Step([Send(1, 900), Send(1, 1700)])], [Step(need=2)])
     setup = config(header=10)
-    simulate_reference(
-        replace(base, choose=choose), traffic(*ranks), setup, np.random.default_rng(11)
-    )
+    rng = np.random.default_rng(11)
+    simulate_reference(base, traffic(*ranks), setup, rng, choose=choose)
     seed = np.uint64(int(np.random.default_rng(11).integers(0, 2**63)))
     expected = {
         (visit, visit, int(packet_key(seed, np.uint64(m), np.uint64(k), np.uint64(visit))), size)
@@ -54,13 +52,14 @@ def test_load_and_room_count_the_running_and_the_waiting() -> None:
     ) -> Hop:
         if router == 0:
             seen.append((view.load(cable), view.room(cable, 0)))
-        return base.choose(view, router, dst_node, state, key, wire_bytes)
+        return choose_of(base)(view, router, dst_node, state, key, wire_bytes)
 
     simulate_reference(
-        replace(base, choose=choose),
+        base,
         traffic([Step([Send(1, 6000)])], [Step(need=1)]),
         config(buffer=100_000),
         np.random.default_rng(0),
+        choose=choose,
     )
     # All that came before, less the time that has gone; space behind comes back at
     # start + L + R + slow + L, before packet 5 comes only for packet 0.

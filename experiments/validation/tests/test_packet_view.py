@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from packet_cases import L, R, Send, Step, config, line, traffic
 
+from experiments.validation.reference.decisions import Choose, View, choose_of
 from experiments.validation.reference.packets import simulate_reference
 from netsim.packet.engine import simulate_packets
-from netsim.routing.base import Hop, Routing, View
+from netsim.routing.base import Hop, Routing
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import GroupLinks, dragonfly
 
@@ -18,16 +19,16 @@ BYTE = 1000
 """Picoseconds that a byte takes at 1 GB/s."""
 
 
-def watched(routing: Routing, link: int, where: int) -> tuple[Routing, list[tuple[int, ...]]]:
-    """The routing, and a list that gets (used, queued, room) of a link at each choice there."""
+def watched(routing: Routing, link: int, where: int) -> tuple[Choose, list[tuple[int, ...]]]:
+    """The decisions, and a list that gets (used, queued, room) of a link at each choice there."""
     seen: list[tuple[int, ...]] = []
 
     def choose(view: View, router: int, dst: int, state: int, key: int, wire: int) -> Hop:
         if router == where:
             seen.append((view.used(link), view.queued(link), view.room(link, 0)))
-        return routing.choose(view, router, dst, state, key, wire)
+        return choose_of(routing)(view, router, dst, state, key, wire)
 
-    return dataclasses.replace(routing, choose=choose), seen
+    return choose, seen
 
 
 def test_used_credits_count_what_waits_flies_and_stands_behind() -> None:
@@ -38,13 +39,15 @@ def test_used_credits_count_what_waits_flies_and_stands_behind() -> None:
     """
     us = 1000 * BYTE
     link = 4  # two nodes: injection 0 and 1, ejection 2 and 3, then the cable
-    routing, seen = watched(line([0, 1], [4 * BYTE], [3 * us]), link, 0)
+    routing = line([0, 1], [4 * BYTE], [3 * us])
+    choose, seen = watched(routing, link, 0)
     n = 12
     simulate_reference(
         routing,
         traffic([Step([Send(1, n * 1000)])], [Step(need=1)]),
         config(buffer=100_000),
         np.random.default_rng(0),
+        choose=choose,
     )
     routed = [k * us + L + R for k in range(n)]
     started = [routed[0] + 4 * us * k for k in range(n)]
@@ -70,14 +73,13 @@ def test_an_output_queue_does_not_hold_the_heads_that_bid(counts: bool, bids: in
     def choose(view: View, router: int, dst: int, state: int, key: int, wire: int) -> Hop:
         if router == 0:
             seen.append((view.queued(link), view.queue_bytes(link, 0), view.queue_free(link, 0)))
-        return plain.choose(view, router, dst, state, key, wire)
+        return choose_of(plain)(view, router, dst, state, key, wire)
 
     settings = dataclasses.replace(
         config(buffer=9000), router="input-queued", crossbar_speedup=4, output_buffer_bytes=5000
     )
     sent = traffic([Step([Send(2, 1000)])], [Step([Send(2, 1000), Send(2, 1000)])], [Step(need=3)])
-    routing = dataclasses.replace(plain, choose=choose)
-    simulate_reference(routing, sent, settings, np.random.default_rng(0))
+    simulate_reference(plain, sent, settings, np.random.default_rng(0), choose=choose)
     # the third comes 1 us later: the first is on the cable, the second has crossed and starts then
     assert seen == [(0, 0, 5000), (bids, 0, 5000), (1000, 1000, 4000)]
 

@@ -12,8 +12,8 @@ from workloads.importers.assemble import workload_of
 from workloads.importers.json_jobs import json_jobs
 from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
+from workloads.importers.tables import TableRow
 from workloads.job import Workload
-from workloads.swf_parse import short
 
 _STATUS = {
     "canceled": "cancelled",
@@ -47,8 +47,9 @@ def read_flux(
     """
     parsed = ParsedLog(bad_lines=bad_lines)
     for number, entry in enumerate(json_jobs(path), start=1):
-        with parsed.reading():
-            _Entry(path, number, entry).add_to(parsed)
+        with parsed.reading(f"{path}: job {number} of the list"):
+            row = _row(number, entry)
+            _add(row, tuple(_waits_for(entry.get("dependencies") or [])), parsed)
     return workload_of(parsed, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
@@ -64,76 +65,54 @@ _KINDS = {
 }
 
 
-class _Entry:
-    """One job's object."""
+def _row(number: int, entry: Any) -> TableRow:
+    """Return the plain values of a job's object as a row."""
+    if not isinstance(entry, Mapping) or "id" not in entry:
+        raise NetcosimError('it has no "id"')
+    plain = {k: str(v) for k, v in entry.items() if isinstance(v, (str, int, float))}
+    return TableRow.of(number, plain)
 
-    def __init__(self, path: str | Path, number: int, entry: Any) -> None:
-        if not isinstance(entry, Mapping) or "id" not in entry:
-            raise NetcosimError(f'{path}: job {number} of the list has no "id"')
-        self.path, self.number, self.entry = path, number, entry
 
-    def _value(self, key: str) -> float:
-        value = self.entry.get(key)
-        if value is None or value == "":
-            return nan
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300:
-            given = short(repr(value))
-            raise NetcosimError(
-                f"{self.path}: job {self.number} of the list: {key} is {given}; a number is needed"
-            )
-        return float(value)
-
-    def _text(self, *keys: str) -> str:
-        values = (self.entry.get(key) for key in keys)
-        return next((str(value) for value in values if value not in (None, "")), "")
-
-    def add_to(self, parsed: ParsedLog) -> None:
-        """Add the job, or count why it is left out."""
-        # a time of 0 is one that has not come
-        submit_s, start_s, end_s = (
-            self._value(key) or nan
-            for key in (
-                "t_submit",
-                "t_run",
-                "t_cleanup" if self._value("t_cleanup") > 0 else "t_inactive",
-            )
+def _add(row: TableRow, waits_for: tuple[tuple[str, str], ...], parsed: ParsedLog) -> None:
+    """Add a job, or count why it is left out."""
+    # a time of 0 is one that has not come
+    cleanup_s = row.number("t_cleanup") or nan
+    end_s = cleanup_s if cleanup_s > 0 else row.number("t_inactive") or nan
+    start_s = row.number("t_run") or nan
+    result = row.text("result").lower()
+    status = _STATUS.get(result, result)
+    if not start_s > 0:
+        cancelled = status == "cancelled"
+        parsed.dropped["cancelled before it began" if cancelled else "never began"] += 1
+        return
+    if not end_s > 0:
+        parsed.dropped["running when the log was made"] += 1
+        return
+    parsed.jobs.append(
+        LoggedJob(
+            id=row.text("id"),
+            line=row.line,
+            submit_s=row.number("t_submit") or nan,
+            start_s=start_s,
+            end_s=end_s,
+            # 0 means no limit
+            limit_s=row.number("duration") or nan,
+            nodes=row.integer("nnodes"),
+            cpus=row.integer("ncores"),
+            hosts=row.text("nodelist"),
+            status=status,
+            user=row.text("username") or row.text("userid"),
+            account=row.text("bank") or row.text("project"),
+            partition=row.text("queue"),
+            priority=max(row.number("priority", least=-1e300), 0.0),
+            waits_for=waits_for,
         )
-        result = self._text("result").lower()
-        status = _STATUS.get(result, result)
-        if not start_s > 0:
-            cancelled = status == "cancelled"
-            parsed.dropped["cancelled before it began" if cancelled else "never began"] += 1
-            return
-        if not end_s > 0:
-            parsed.dropped["running when the log was made"] += 1
-            return
-        nodes = self._value("nnodes")
-        cores = self._value("ncores")
-        parsed.jobs.append(
-            LoggedJob(
-                id=self._text("id"),
-                line=self.number,
-                submit_s=submit_s,
-                start_s=start_s,
-                end_s=end_s,
-                # 0 means no limit
-                limit_s=self._value("duration") or nan,
-                nodes=int(nodes) if nodes >= 1 else 0,
-                cpus=int(cores) if cores >= 1 else 0,
-                hosts=self._text("nodelist"),
-                status=status,
-                user=self._text("username", "userid"),
-                account=self._text("bank", "project"),
-                partition=self._text("queue"),
-                priority=max(self._value("priority"), 0.0),
-                waits_for=tuple(self._waits_for()),
-            )
-        )
+    )
 
-    def _waits_for(self) -> Iterator[tuple[str, str]]:
-        listed = self.entry.get("dependencies") or []
-        for dependency in [listed] if isinstance(listed, str) else listed:
-            kind, _, job = str(dependency).partition(":")
-            kind = kind.partition("=")[0]
-            if kind in _KINDS and job:
-                yield _KINDS[kind], job.partition("=")[2] or job
+
+def _waits_for(listed: str | Sequence[object]) -> Iterator[tuple[str, str]]:
+    for dependency in [listed] if isinstance(listed, str) else listed:
+        kind, _, job = str(dependency).partition(":")
+        kind = kind.partition("=")[0]
+        if kind in _KINDS and job:
+            yield _KINDS[kind], job.partition("=")[2] or job

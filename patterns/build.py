@@ -80,14 +80,6 @@ def need_messages(n_messages: int, n_steps: int, given: str) -> None:
     need_memory(size, n_messages * MESSAGE_BYTES + n_steps * STEP_BYTES)
 
 
-def check_common(n_ranks: int, message_bytes: int, iterations: int) -> None:
-    """Raise NetcosimError unless all three are at least 1."""
-    named = {"n_ranks": n_ranks, "message_bytes": message_bytes, "iterations": iterations}
-    for key, value in named.items():
-        if value < 1:
-            raise NetcosimError(f"pattern: {key} = {value}; it must be at least 1")
-
-
 def build_program(
     n_ranks: int,
     n_steps: int | NDArray[np.int64],

@@ -78,11 +78,6 @@ class Trace:
         calculations take no time.
         """
         m, more = self.messages, n_ranks - self.n_ranks
-        if more < 0:
-            raise NetcosimError(
-                f"a trace of {self.n_ranks} ranks does not fit on a job of {n_ranks}; every rank "
-                "of it needs one of the job's"
-            )
         n_bytes = m.n_bytes
         if scale != 1.0:
             n_bytes = np.maximum(n_bytes > 0, np.rint(n_bytes * scale)).astype(np.int64)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, need_name
+from netsim.topologies.checks import need_int
 from netsim.topology import Topology
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, make_messages
+from patterns.build import build_program, make_messages
 from patterns.destinations import (
     Destinations,
     adversarial_destinations,
@@ -95,7 +96,8 @@ def open_loop(
     rank offers; of several, some may be 0. Messages are posted in ``[0, duration_s)``: poisson:
     with exponential gaps. periodic: equal gaps from a random phase in the first one.
     """
-    check_common(n_ranks, message_bytes, 1)
+    need_int("open loop", "n_ranks", n_ranks, 1)
+    need_int("open loop", "message_bytes", message_bytes, 1)
     rates = np.broadcast_to(np.asarray(rate_Bps, dtype=np.float64), n_ranks)
     good = np.isfinite(rates).all() and rates.min() >= 0 and rates.max() > 0
     if not (good and np.isfinite(duration_s) and duration_s > 0):

@@ -18,7 +18,6 @@ from patterns.destinations import (
     permutation_destinations,
     shift_destinations,
     tornado_destinations,
-    uniform_destinations,
     uniform_random_destinations,
 )
 
@@ -35,6 +34,32 @@ DESTINATIONS: dict[str, tuple[str, ...]] = {
 
 "uniform-random" leaves the sender out, "uniform" does not.
 """
+
+
+def uniform_destinations(n_ranks: int) -> Destinations:
+    """Return destinations: any rank with equal probability, the sender included (BookSim)."""
+    return lambda src, rng: rng.integers(0, n_ranks, len(src))
+
+
+def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
+    """Return destinations drawn with the probability of their column's weight in the sender's row.
+
+    A rank whose row is 0 sends nothing, so its receivers are not used.
+    """
+    n = len(table)
+    total = table.sum(axis=1, keepdims=True)
+    share = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+    # one ascending line of all rows, each of length 1: rank r's receivers lie from r to r + 1
+    edges = np.minimum(np.cumsum(share, axis=1), 1.0)
+    edges[:, -1:] = 1.0
+    line = (edges + np.arange(n)[:, None]).ravel()
+
+    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        at = np.searchsorted(line, src + rng.random(len(src)), side="right")
+        last = n - 1 - (table[src, ::-1] > 0).argmax(axis=1)
+        return np.asarray(np.minimum(at - src * n, last), dtype=np.int64)
+
+    return draw
 
 
 def named_destinations(

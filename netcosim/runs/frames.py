@@ -1,9 +1,9 @@
-"""Tables of results, and their parts in the order in which they came."""
+"""Tables of results as data frames."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netcosim.runs.points import flatten
@@ -131,20 +131,3 @@ def cell(value: object) -> object:
     if not isinstance(value, (list, tuple)):
         return value
     return cell(value[0]) if len(value) == 1 else ", ".join(str(cell(entry)) for entry in value)
-
-
-def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Yield the parts of a frame with equal keys, in order of first appearance."""
-    for values, part in frame.groupby(list(keys), sort=False):
-        yield (values if isinstance(values, tuple) else (values,)), part
-
-
-def cells(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Yield `groups` with the common values of each part's rows by the keys' names."""
-    for values, part in groups(frame, *keys):
-        yield dict(zip(keys, values, strict=True)), part
-
-
-def first_seen(frame: pd.DataFrame, column: str) -> list[Any]:
-    """Return a column's values in order of first appearance."""
-    return list(dict.fromkeys(frame[column]))

@@ -103,22 +103,6 @@ def command(name: str) -> ModuleType:
     return importlib.import_module(f"netcosim.commands.{name.replace('-', '_')}")
 
 
-def _without_plugins(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split ``--plugin FILE``, anywhere in a command line, into the other words and the files."""
-    rest, files = [], []
-    words = iter(given)
-    for word in words:
-        if word.startswith("--plugin="):
-            files.append(word.partition("=")[2])
-            continue
-        value = next(words, None) if word == "--plugin" else None
-        if value is None:
-            rest.append(word)
-        else:
-            files.append(value)
-    return rest, files
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.
 
@@ -161,14 +145,16 @@ def _show_warning(
 def _run(given: Sequence[str]) -> int:
     try:
         _check_environment()
-        rest, files = _without_plugins(given)
+        plugin = Parser(prog=PROGRAM, add_help=False)  # anywhere in a command line
+        plugin.add_argument("--plugin", action="append", default=[])
+        named, rest = plugin.parse_known_args(given)
         names_alone = rest[:1] in (["--help"], ["-h"])
         args = build_parser(_needed_commands(rest), options=not names_alone).parse_args(rest)
         # after the parser: --help and --version do without it
         from netcosim.executors.mpi import launched_rank
         from netsim.plugins import installed_plugins, load_plugin, using
 
-        plugins = (*installed_plugins(), *map(load_plugin, files))
+        plugins = (*installed_plugins(), *map(load_plugin, named.plugin))
         with using(plugins), warning_once(), warnings.catch_warnings():
             warnings.simplefilter("ignore" if launched_rank() else "always", ModelWarning)
             warnings.showwarning = _show_warning

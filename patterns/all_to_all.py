@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netsim.traffic import Program
-from patterns.build import build_program, check_common
+from patterns.build import build_program
 from patterns.entry import Pattern
 from patterns.exchange import Order, group_all_to_all, n_exchange_steps
 
@@ -19,7 +19,6 @@ def all_to_all(
     run in the Level-Spread paper: rank r sends to r+1, r+2, ... and waits in each step only for the
     matching receive.
     """
-    check_common(n_ranks, message_bytes, iterations)
     everyone = np.arange(n_ranks, dtype=np.int64)[None, :]
     messages = group_all_to_all(everyone, message_bytes, order=order)
     return build_program(n_ranks, n_exchange_steps(n_ranks, order), messages, iterations)

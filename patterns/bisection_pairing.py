@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, need_name
+from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.parameters import OneOf
 from netsim.traffic import Program
@@ -17,7 +17,6 @@ from patterns.build import (
     Messages,
     build_one_sided,
     build_program,
-    check_common,
     join,
     make_messages,
     need_messages,
@@ -86,13 +85,6 @@ def bisection_pairing(
     answers all chunks of a round with one message of 4 bytes, as osu_bw and osu_mbw_mr do. put,
     get: the lower rank puts or gets the chunks, as osu_put_bw and osu_get_bw do.
     """
-    check_common(n_ranks, message_bytes, iterations)
-    if rounds < 1 or warmup_rounds < 0 or chunks < 1:
-        raise NetcosimError(
-            f"bisection-pairing: rounds = {rounds}, warmup_rounds = {warmup_rounds}, "
-            f"chunks = {chunks}; at least 1, 0 and 1 are needed"
-        )
-    need_name("bisection-pairing mode", mode, MODES)
     given = f"rounds = {shown(rounds)} of chunks = {shown(chunks)} on {n_ranks} ranks"
     in_all = iterations * (rounds + warmup_rounds)
     need_messages(n_ranks * in_all * chunks, 2 * n_ranks * in_all, given)

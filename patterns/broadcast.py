@@ -6,10 +6,9 @@ from typing import Annotated
 
 import numpy as np
 
-from netsim.errors import need_name
 from netsim.parameters import OneOf
 from netsim.traffic import Program
-from patterns.build import build_program, check_common
+from patterns.build import build_program
 from patterns.collectives.algorithms import from_root, to_root
 from patterns.collectives.transfers import reverse, to_messages
 from patterns.entry import Pattern
@@ -34,8 +33,6 @@ def broadcast(
     and sends it to 2 r + 1, then 2 r + 2, as in SST's firefly (its collective tree has degree 2),
     which the Level-Spread paper ran.
     """
-    check_common(n_ranks, message_bytes, iterations)
-    need_name("broadcast algorithm", algorithm, ALGORITHMS)
     rank = np.arange(n_ranks, dtype=np.int64)
     if algorithm == "flat":
         transfers = from_root(n_ranks)

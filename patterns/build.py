@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,25 @@ class Messages:
     def later(self, steps: int) -> Messages:
         """Return the messages so many steps later."""
         return replace(self, src_step=self.src_step + steps, dst_step=self.dst_step + steps)
+
+
+def in_order_of(needs: Sequence[Sequence[int]]) -> list[int]:
+    """Return numbers so that each comes after those that it needs, else ascending.
+
+    Those that wait for themselves in a cycle are left out.
+    """
+    left, after = [len(one) for one in needs], list[list[int]]([] for _ in needs)
+    for i, one in enumerate(needs):
+        for j in one:
+            after[j].append(i)
+    ready, order = [i for i, n in enumerate(left) if n == 0], list[int]()
+    while ready:
+        order.append(heappop(ready))
+        for j in after[order[-1]]:
+            left[j] -= 1
+            if left[j] == 0:
+                heappush(ready, j)
+    return order
 
 
 def make_messages(
@@ -78,14 +98,6 @@ def need_messages(n_messages: int, n_steps: int, given: str) -> None:
     if max(n_messages, n_steps) > MAX_INDEX:
         raise NetcosimError(f"{size}; at most {MAX_INDEX:,} can be numbered")
     need_memory(size, n_messages * MESSAGE_BYTES + n_steps * STEP_BYTES)
-
-
-def check_common(n_ranks: int, message_bytes: int, iterations: int) -> None:
-    """Raise NetcosimError unless all three are at least 1."""
-    named = {"n_ranks": n_ranks, "message_bytes": message_bytes, "iterations": iterations}
-    for key, value in named.items():
-        if value < 1:
-            raise NetcosimError(f"pattern: {key} = {value}; it must be at least 1")
 
 
 def build_program(

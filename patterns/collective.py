@@ -9,7 +9,7 @@ from annotated_types import Ge
 
 from netsim.parameters import OneOf, ReadIf
 from netsim.traffic import Program
-from patterns.build import build_program, check_common
+from patterns.build import build_program
 from patterns.collectives.library import ALGORITHMS, CHANNELLED, CHUNKED, LIBRARY, Collective
 from patterns.collectives.links import LINKS, NONE
 from patterns.entry import Pattern
@@ -60,7 +60,6 @@ def collective(
     See `patterns.collectives.library.Collective`. Groups are consecutive ranks of equal number: the
     most that divide the job, in whole nodes where that is possible.
     """
-    check_common(n_ranks, message_bytes, iterations)
     wanted = Collective(operation, algorithm, gpus_per_node, channels, chunks, links=links)
     size = n_ranks if group is None else _group_size(n_ranks, group, wanted.node_size(n_ranks))
     messages, n_steps = wanted.messages(np.arange(n_ranks).reshape(-1, size), message_bytes)
@@ -98,9 +97,38 @@ def describe_algorithms(n_ranks: int = 32, gpus_per_node: int = 8, size: int = 2
     return lines
 
 
-PATTERN = Pattern(
-    "collective",
-    "all-reduce, all-gather, ... of M bytes by a named algorithm, as in NCCL",
-    collective,
-    details=describe_algorithms,
+def allreduce_ring(n_ranks: int, message_bytes: int, iterations: int = 1) -> Program:
+    """Build an allreduce of a vector of ``message_bytes`` in 2 (n - 1) steps around a ring.
+
+    The vector is cut into n chunks, ``floor((c+1) M / n) - floor(c M / n)`` bytes each (at
+    least 1). In step s rank r sends chunk r - s to rank r + 1 and waits for the one of rank r - 1.
+    """
+    return collective(n_ranks, message_bytes, iterations, algorithm="ring", chunks=1)
+
+
+def allreduce_recursive_doubling(n_ranks: int, message_bytes: int, iterations: int = 1) -> Program:
+    """Build an allreduce of ``message_bytes`` by log2(n) exchanges of the entire vector.
+
+    See `patterns.collectives.algorithms.recursive_doubling`.
+    """
+    return collective(n_ranks, message_bytes, iterations, algorithm="recursive-doubling")
+
+
+PATTERNS = (
+    Pattern(
+        "collective",
+        "all-reduce, all-gather, ... of M bytes by a named algorithm, as in NCCL",
+        collective,
+        details=describe_algorithms,
+    ),
+    Pattern(
+        "allreduce-ring",
+        "allreduce of M bytes: reduce-scatter and allgather around a ring",
+        allreduce_ring,
+    ),
+    Pattern(
+        "allreduce-recursive-doubling",
+        "allreduce of M bytes: log2(n) exchanges of the whole vector",
+        allreduce_recursive_doubling,
+    ),
 )

@@ -22,20 +22,7 @@ def _need_two(n_ranks: int, name: str) -> None:
 def uniform_random_destinations(n_ranks: int) -> Destinations:
     """Return destinations: any other rank with equal probability, drawn for each message."""
     _need_two(n_ranks, "uniform-random")
-
-    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        return (src + rng.integers(1, n_ranks, len(src))) % n_ranks
-
-    return draw
-
-
-def uniform_destinations(n_ranks: int) -> Destinations:
-    """Return destinations: any rank with equal probability, the sender included (BookSim)."""
-
-    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        return rng.integers(0, n_ranks, len(src))
-
-    return draw
+    return lambda src, rng: (src + rng.integers(1, n_ranks, len(src))) % n_ranks
 
 
 def permutation_destinations(n_ranks: int, rng: np.random.Generator) -> Destinations:
@@ -45,20 +32,12 @@ def permutation_destinations(n_ranks: int, rng: np.random.Generator) -> Destinat
     table = rng.permutation(n_ranks)
     while np.any(table == ranks):  # about e = 2.7 tries at any size
         table = rng.permutation(n_ranks)
-
-    def look_up(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        return table[src]
-
-    return look_up
+    return lambda src, rng: table[src]
 
 
 def shift_destinations(n_ranks: int, shift: int) -> Destinations:
     """Return destinations by which rank r sends to r + shift, around the end."""
-
-    def move(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        return (src + shift % n_ranks) % n_ranks
-
-    return move
+    return lambda src, rng: (src + shift % n_ranks) % n_ranks
 
 
 def tornado_destinations(grid: Sequence[int]) -> Destinations:
@@ -68,11 +47,7 @@ def tornado_destinations(grid: Sequence[int]) -> Destinations:
     """
     sides = np.asarray(grid, dtype=np.int64)
     table = ranks_at(coordinates(grid) + (sides + 1) // 2 - 1, grid)
-
-    def look_up(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        return table[src]
-
-    return look_up
+    return lambda src, rng: table[src]
 
 
 def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> Destinations:
@@ -95,26 +70,5 @@ def adversarial_destinations(n_ranks: int, group_size: int, offset: int = 1) -> 
         first = (src // group_size + offset) % n_groups * group_size
         size = np.minimum(group_size, n_ranks - first)
         return first + rng.integers(0, size)
-
-    return draw
-
-
-def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
-    """Return destinations drawn with the probability of their column's weight in the sender's row.
-
-    A rank whose row is 0 sends nothing, so its receivers are not used.
-    """
-    n = len(table)
-    total = table.sum(axis=1, keepdims=True)
-    share = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
-    # one ascending line of all rows, each of length 1: rank r's receivers lie from r to r + 1
-    edges = np.minimum(np.cumsum(share, axis=1), 1.0)
-    edges[:, -1:] = 1.0
-    line = (edges + np.arange(n)[:, None]).ravel()
-
-    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        at = np.searchsorted(line, src + rng.random(len(src)), side="right")
-        last = n - 1 - (table[src, ::-1] > 0).argmax(axis=1)
-        return np.asarray(np.minimum(at - src * n, last), dtype=np.int64)
 
     return draw

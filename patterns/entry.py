@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from netsim.errors import NetcosimError
-from netsim.parameters import Parameter, checked, parameters_of
+from netsim.parameters import Parameter, call, checked, parameters_of
 from netsim.traffic import Program
 
 
@@ -48,7 +48,7 @@ class Pattern:
     def arguments(self, parameters: Mapping[str, object]) -> dict[str, Any]:
         """Return checked further parameters as the functions take them, by name."""
         values = checked(f"pattern {self.name}", self.settings or self.function, parameters)
-        return values if self.settings is None else {"settings": self.settings(**values)}
+        return values if self.settings is None else {"settings": call(self.settings, values)}
 
     @cached_property
     def uses_rng(self) -> bool:
@@ -65,6 +65,12 @@ class Pattern:
         if self.used_ranks is not None:
             return self.used_ranks(n_ranks, **self.arguments(parameters))
         return n_ranks if n_ranks >= self.least_ranks(parameters) else 0
+
+    def check_ranks(self, n_ranks: int, parameters: Mapping[str, object]) -> None:
+        """Raise NetcosimError for fewer ranks than a file has."""
+        least = self.least_ranks(parameters) if "file" in parameters else 1
+        if n_ranks < least:
+            raise NetcosimError(f"{parameters['file']}: of {least} ranks, a job of {n_ranks}")
 
     def check_keys(self, given: Collection[str], parameters: Mapping[str, object]) -> None:
         """Check that the sizes and files of an entry of a config fit each other."""

@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netsim.errors import need_name
 from netsim.parameters import OneOf
 from patterns.build import Messages, make_messages, need_messages, select
 
@@ -17,7 +16,6 @@ Order = Annotated[str, "order of partners; pairwise: XOR partners", OneOf(ORDERS
 
 def n_exchange_steps(group_size: int, order: str = "ring") -> int:
     """Return the number of steps of `group_all_to_all`."""
-    need_name("all-to-all order", order, ORDERS)
     return min(1, group_size - 1) if order == "at-once" else group_size - 1
 
 
@@ -32,7 +30,6 @@ def group_all_to_all(
     pairwise: the partner in step s is i XOR s where p is a power of two, else as ring. at-once: all
     sends in one step, in ring order, then one wait for all.
     """
-    n_exchange_steps(1, order)
     n_groups, p = members.shape
     need_messages(n_groups * p * (p - 1), n_groups * p, f"an all-to-all of {p} ranks")
     i = np.arange(p)[:, None]

@@ -8,9 +8,8 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, join
+from patterns.build import build_program, join
 from patterns.entry import Pattern
 from patterns.exchange import group_all_to_all
 from patterns.grid import divisors
@@ -56,12 +55,6 @@ def fft3d(
     divide evenly give the first ranks one more; a pair with nothing to exchange sends nothing. The
     backward transposes are the forward ones with sender and receiver swapped.
     """
-    check_common(n_ranks, message_bytes, iterations)
-    if rows < 1 or cells < 1 or not 0 <= compute_ns_per_cell < np.inf:
-        raise NetcosimError(
-            f"fft3d: rows = {rows}, cells = {cells}, compute_ns_per_cell = {compute_ns_per_cell}; "
-            "rows and cells must be at least 1, the compute time at least 0"
-        )
     n_rows = pencil_rows(n_ranks, rows)
     n_cols = n_ranks // n_rows
     x_row, y_row = _split(cells // 2 + 1, n_rows), _split(cells, n_rows)

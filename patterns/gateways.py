@@ -8,7 +8,7 @@ import numpy as np
 from annotated_types import Ge
 
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, join, make_messages
+from patterns.build import build_program, join, make_messages
 from patterns.entry import Pattern
 
 
@@ -24,7 +24,6 @@ def gateways(
     The last ``gateways`` ranks are the gateways, but for one rank at least. A gateway answers when
     all that write to it have reported, so no rank runs ahead of a full gateway.
     """
-    check_common(n_ranks, message_bytes, iterations)
     writing = max(1, n_ranks - gateways)
     source = np.arange(writing if n_ranks > 1 else 0)
     target = writing + source % max(1, n_ranks - writing)

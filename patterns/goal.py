@@ -16,7 +16,6 @@ from netsim.limits import need_memory, shown
 from netsim.parameters import NamesFile, OneOf
 from netsim.text_numbers import need_whole
 from netsim.traffic import Program
-from patterns.build import check_common
 from patterns.entry import Pattern
 from patterns.goal_binary import is_binary, operations_in
 from patterns.goal_steps import OVERLAPS, Op, Places, Trace, trace_of
@@ -49,14 +48,10 @@ def goal(
 
     Further ranks of the job are idle. Each rank goes through its part ``iterations`` times.
     """
-    check_common(n_ranks, message_bytes, iterations)
-    trace = read_trace(file, overlap)
-    if n_ranks < trace.n_ranks:
-        raise NetcosimError(f"{file}: a trace of {trace.n_ranks} ranks, a job of {n_ranks}")
-    return trace.program(n_ranks, iterations, scale, compute=compute)
+    return read_trace(file, overlap).program(n_ranks, iterations, scale, compute=compute)
 
 
-def _ranks(file: str, scale: float = 1.0, compute: bool = True, overlap: str = "streams") -> int:
+def _ranks(file: str, overlap: str = "streams", **others: object) -> int:
     return read_trace(file, overlap).n_ranks
 
 

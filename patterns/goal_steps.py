@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
-from patterns.build import Messages, build_program, make_messages
+from patterns.build import Messages, build_program, in_order_of, make_messages
 
 _NS = 1e-9
 OVERLAPS = {
@@ -78,11 +77,6 @@ class Trace:
         calculations take no time.
         """
         m, more = self.messages, n_ranks - self.n_ranks
-        if more < 0:
-            raise NetcosimError(
-                f"a trace of {self.n_ranks} ranks does not fit on a job of {n_ranks}; every rank "
-                "of it needs one of the job's"
-            )
         n_bytes = m.n_bytes
         if scale != 1.0:
             n_bytes = np.maximum(n_bytes > 0, np.rint(n_bytes * scale)).astype(np.int64)
@@ -210,22 +204,10 @@ _STUCK = {
 
 def _order(ops: list[Op], places: Places) -> list[int]:
     """Return the operations so that each comes after what it needs, else as in the text."""
-    left = [len(op.needs) for op in ops]
-    after: list[list[int]] = [[] for _ in ops]
-    for i, op in enumerate(ops):
-        for j, _ in op.needs:
-            after[j].append(i)
-    ready = [i for i, n in enumerate(left) if n == 0]
-    order = []
-    while ready:
-        i = heappop(ready)
-        order.append(i)
-        for j in after[i]:
-            left[j] -= 1
-            if left[j] == 0:
-                heappush(ready, j)
+    order = in_order_of([[j for j, _ in op.needs] for op in ops])
     if len(order) < len(ops):
-        where = places.at(next(op.place for op, n in zip(ops, left, strict=True) if n))
+        first = min(set(range(len(ops))).difference(order))
+        where = places.at(ops[first].place)
         raise NetcosimError(f"{where}: this operation waits for itself in a cycle")
     return order
 

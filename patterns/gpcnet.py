@@ -9,14 +9,13 @@ import numpy as np
 from annotated_types import Ge
 from numpy.typing import NDArray
 
-from netsim.errors import NetcosimError, need_name
+from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import (
     Messages,
     build_one_sided,
     build_program,
-    check_common,
     join,
     make_messages,
     waiting_for_sends,
@@ -50,8 +49,6 @@ def gpcnet(
     other. put-ring and get-ring: random rings of puts and gets. NICs answer these; in a put-ring
     ranks wait until their puts have left. Ranks wait for their own sends.
     """
-    check_common(n_ranks, message_bytes, iterations)
-    need_name("gpcnet test", test, TESTS)
     if n_ranks % ranks_per_node or n_ranks < 2 * ranks_per_node:
         raise NetcosimError(
             f"gpcnet: {n_ranks} ranks in nodes of {ranks_per_node}; two full nodes are needed"

@@ -1,4 +1,4 @@
-"""Common parts of the halo exchanges: neighbours on an open (not periodic) grid."""
+"""Halo exchanges: with the neighbours on an open (not periodic) grid of 2 or 3 dimensions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import NDArray
 
-from netsim.errors import need_name
 from netsim.parameters import OneOf
 from netsim.traffic import Program
 from patterns.build import build_program, join, make_messages
-from patterns.grid import coordinates, ranks_at
+from patterns.entry import Pattern
+from patterns.grid import Grid3D, check_grid, coordinates, motif_grid_2d, motif_grid_3d, ranks_at
 
 EXCHANGES = ("at-once", "by-dimension")
 Exchange = Annotated[str, "with all neighbours at once or along x, then y, ...", OneOf(EXCHANGES)]
+FACE_AT_1000, EDGE_AT_1000, CORNER_AT_1000 = 2048, 128, 8
+"""Bytes at M = 1000, as in the Level-Spread paper: of 16^3 cells of 8 bytes."""
 
 
 def offsets(n_dims: int, n_nonzero: int) -> NDArray[np.int64]:
@@ -41,7 +44,6 @@ def halo_program(
     one step an iteration with all sends and one wait for all. by-dimension: one step a dimension;
     only for offsets along one dimension.
     """
-    need_name("halo exchange", exchange, EXCHANGES)
     at = coordinates(grid)
     n_ranks = len(at)
     by_dimension = exchange == "by-dimension"
@@ -57,3 +59,62 @@ def halo_program(
 def scaled_bytes(at_1000: int, message_bytes: int) -> int:
     """Return the bytes in proportion to M, given those at M = 1000; at least 1."""
     return max(1, round(at_1000 * message_bytes / 1000))
+
+
+def halo2d(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int = 1,
+    grid: Annotated[
+        Sequence[int] | None, "sides x, y; as square as possible if left out", Ge(1)
+    ] = None,
+    exchange: Exchange = "at-once",
+) -> Program:
+    """Build exchanges of ``message_bytes`` with up to 4 neighbours; not periodic.
+
+    The grid is as square as the rank count allows if left out (`patterns.grid.motif_grid_2d`).
+    """
+    sides = motif_grid_2d(n_ranks) if grid is None else check_grid(grid, n_ranks, 2)
+    return halo_program(sides, [(offsets(2, 1), message_bytes)], iterations, exchange)
+
+
+def halo3d(
+    n_ranks: int,
+    message_bytes: int,
+    iterations: int = 1,
+    grid: Grid3D = None,
+    exchange: Exchange = "at-once",
+) -> Program:
+    """Build exchanges of a face with up to 6 neighbours; not periodic.
+
+    With ``message_bytes`` of M a face has 2.048 M bytes. The grid is `patterns.grid.motif_grid_3d`
+    if left out.
+    """
+    sides = motif_grid_3d(n_ranks) if grid is None else check_grid(grid, n_ranks, 3)
+    face = scaled_bytes(FACE_AT_1000, message_bytes)
+    return halo_program(sides, [(offsets(3, 1), face)], iterations, exchange)
+
+
+def halo3d26(n_ranks: int, message_bytes: int, iterations: int = 1, grid: Grid3D = None) -> Program:
+    """Build exchanges over up to 6 faces, 12 edges and 8 corners; not periodic.
+
+    With ``message_bytes`` of M these have 2.048 M, 0.128 M and 0.008 M bytes, at least 1. The grid
+    is `patterns.grid.motif_grid_3d` if left out.
+    """
+    sides = motif_grid_3d(n_ranks) if grid is None else check_grid(grid, n_ranks, 3)
+    sizes = (FACE_AT_1000, EDGE_AT_1000, CORNER_AT_1000)
+    kinds = [(offsets(3, k + 1), scaled_bytes(b, message_bytes)) for k, b in enumerate(sizes)]
+    return halo_program(sides, kinds, iterations)
+
+
+PATTERNS = (
+    Pattern("halo2d", "exchange of M bytes with 4 neighbours in 2D, not periodic", halo2d),
+    Pattern(
+        "halo3d", "exchange of faces of 2.048 M bytes with 6 neighbours in 3D, not periodic", halo3d
+    ),
+    Pattern(
+        "halo3d26",
+        "exchange with 26 neighbours in 3D: faces 2.048 M, edges 0.128 M, corners 0.008 M bytes",
+        halo3d26,
+    ),
+)

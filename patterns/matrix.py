@@ -17,7 +17,7 @@ from netsim.limits import need_memory, shown
 from netsim.parameters import NamesFile
 from netsim.text_numbers import number_of
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, make_messages, need_messages
+from patterns.build import build_program, make_messages, need_messages
 from patterns.entry import Pattern
 
 FloatArray = NDArray[np.float64]
@@ -38,11 +38,8 @@ def matrix(
     Rank r sends to r + 1, r + 2, ... around the end. Bytes are rounded, and at least 1, in place of
     ``message_bytes``. The job's ranks beyond the matrix's do nothing.
     """
-    check_common(n_ranks, message_bytes, iterations)
     table = read_matrix(file)
     n = len(table)
-    if n_ranks < n:
-        raise NetcosimError(f"{file}: a matrix of {n} ranks, a job of {n_ranks}")
     src, dst = np.nonzero(table)
     need_messages(len(src) * iterations, n_ranks * iterations, f"iterations = {shown(iterations)}")
     if table.max() * scale > _MOST:
@@ -53,12 +50,11 @@ def matrix(
     return build_program(n_ranks, 1, make_messages(src, 0, dst, 0, n_bytes), iterations)
 
 
-def _ranks(file: str, scale: float = 1.0) -> int:
-    return len(read_matrix(file))
-
-
 PATTERN = Pattern(
-    "matrix", "bytes of a traffic matrix (file) from rank to rank, not M", matrix, _ranks
+    "matrix",
+    "bytes of a traffic matrix (file) from rank to rank, not M",
+    matrix,
+    lambda file, scale=1.0: len(read_matrix(file)),
 )
 
 

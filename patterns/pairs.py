@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, make_messages
+from patterns.build import build_program, make_messages
 from patterns.entry import Pattern
 
 
@@ -24,7 +24,6 @@ def pairs(
     rank idles (the original wants an even one). ``randomize``: the second half is shuffled once
     (uniformly; the original makes 2 n random transpositions); else the partner of r is r + n/2.
     """
-    check_common(n_ranks, message_bytes, iterations)
     half = n_ranks // 2
     low = np.arange(half, dtype=np.int64)
     high = half + (rng.permutation(half) if randomize else low)

@@ -26,18 +26,14 @@ PATTERNS: Registry[Pattern] = Registry(
     (
         "patterns.all_to_all:PATTERN",
         "patterns.broadcast:PATTERN",
-        "patterns.collective:PATTERN",
+        "patterns.collective:PATTERNS",
         "patterns.fft3d:PATTERN",
         "patterns.gateways:PATTERN",
         "patterns.goal:PATTERN",
         "patterns.gpcnet:PATTERN",
-        "patterns.halo2d:PATTERN",
-        "patterns.halo3d:PATTERN",
-        "patterns.halo3d26:PATTERN",
+        "patterns.halo:PATTERNS",
         "patterns.matrix:PATTERN",
         "patterns.bisection_pairing:PATTERN",
-        "patterns.allreduce_ring:PATTERN",
-        "patterns.allreduce_recursive_doubling:PATTERN",
         "patterns.sub_a2a:PATTERN",
         "patterns.stencil4d:PATTERN",
         "patterns.unstructured_mesh:PATTERN",
@@ -90,6 +86,7 @@ def make_pattern(
     need_name("pattern", name, PATTERNS)
     pattern = PATTERNS[name]
     extra = pattern.arguments(params or {})
+    pattern.check_ranks(n_ranks, params or {})
     try:
         draws = (rng,) if pattern.uses_rng else ()
         program = pattern.function(n_ranks, message_bytes, iterations, *draws, **extra)

@@ -10,7 +10,7 @@ from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, make_messages
+from patterns.build import build_program, make_messages
 from patterns.entry import Pattern
 from patterns.grid import check_grid, coordinates, cubic_grid, ranks_at
 
@@ -37,16 +37,12 @@ def stencil4d(
     ``points``, those of a rank along each side, are given: the face across x then has ``by * bz *
     bt * variables * 8`` bytes, and so on, for so many 8-byte variables a point.
     """
-    check_common(n_ranks, message_bytes, iterations)
     sides = cubic_grid(n_ranks, 4) if grid is None else check_grid(grid, n_ranks, 4)
     faces = np.full(4, message_bytes, dtype=np.int64)
     if points is not None:
         block = np.array([int(p) for p in points], dtype=np.int64)
-        if block.shape != (4,) or block.min() < 1 or variables < 1:
-            raise NetcosimError(
-                f"stencil4d: points = {block.tolist()}, variables = {variables}; "
-                "4 numbers of points and the variables must be at least 1"
-            )
+        if block.shape != (4,):
+            raise NetcosimError(f"stencil4d: points = {block.tolist()}; 4 numbers are needed")
         faces = BYTES_PER_VALUE * variables * (np.prod(block) // block)
     at = coordinates(sides)
     shifts = np.repeat(np.eye(4, dtype=np.int64), 2, axis=0)

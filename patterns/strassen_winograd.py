@@ -7,10 +7,10 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge
 
-from netsim.errors import NetcosimError, need_name
+from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, join, make_messages
+from patterns.build import build_program, join, make_messages
 from patterns.entry import Pattern
 
 BYTES_PER_VALUE = 8
@@ -51,7 +51,6 @@ def strassen_winograd(
     matrices is given (Oltchik et al.: 32928, 21952, 9408; values of 8 bytes). The first step brings
     together ranks n/7 apart ("far": its parts are blocks of consecutive ranks) or consecutive ones.
     """
-    check_common(n_ranks, message_bytes, iterations)
     most = factors_of_seven(n_ranks)
     k = bfs_steps or most
     if not 1 <= k <= most:
@@ -59,12 +58,6 @@ def strassen_winograd(
             f"strassen-winograd: {n_ranks} ranks have {most} factors of 7, {max(k, 1)} are needed; "
             "use f * 7^k ranks"
         )
-    if dfs_steps < 0 or matrix_dim < 0:
-        raise NetcosimError(
-            f"strassen-winograd: dfs_steps = {dfs_steps}, matrix_dim = {matrix_dim}; "
-            "they must be at least 0"
-        )
-    need_name("strassen-winograd first_groups", first_groups, FIRST_GROUPS)
     if matrix_dim:
         first_share = BYTES_PER_VALUE * (matrix_dim / 2 ** (dfs_steps + 1)) ** 2 / n_ranks
     else:

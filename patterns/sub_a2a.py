@@ -9,7 +9,7 @@ from annotated_types import Ge
 
 from netsim.errors import NetcosimError
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, join
+from patterns.build import build_program, join
 from patterns.entry import Pattern
 from patterns.exchange import Order, group_all_to_all, n_exchange_steps
 from patterns.grid import Grid3D, check_grid, cubic_grid, rows_along
@@ -33,11 +33,10 @@ def sub_a2a(
     machine). For the orders see `patterns.exchange.group_all_to_all`. Large messages go pairwise in
     trace-driven simulators and in MPI libraries.
     """
-    check_common(n_ranks, message_bytes, iterations)
     sides = cubic_grid(n_ranks, 3) if grid is None else check_grid(grid, n_ranks, 3)
     sizes = [message_bytes] * 3 if dimension_bytes is None else [int(b) for b in dimension_bytes]
-    if len(sizes) != 3 or min(sizes) < 0:
-        raise NetcosimError(f"sub-a2a: dimension_bytes = {sizes}; 3 sizes >= 0 are needed")
+    if len(sizes) != 3:
+        raise NetcosimError(f"sub-a2a: dimension_bytes = {sizes}; 3 sizes are needed")
     parts = []
     n_steps = 0
     for dim, size in enumerate(sizes):

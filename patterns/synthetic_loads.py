@@ -8,10 +8,9 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge
 
-from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, join, make_messages, need_messages
+from patterns.build import build_program, join, make_messages, need_messages
 from patterns.destinations import (
     Destinations,
     adversarial_destinations,
@@ -36,9 +35,6 @@ def _one_step_each(
 
     Without destinations (a single rank) the steps are empty.
     """
-    check_common(n_ranks, message_bytes, iterations)
-    if messages < 1:
-        raise NetcosimError(f"synthetic load: messages = {messages}; it must be at least 1")
     sent = n_ranks * iterations * messages
     given = f"iterations = {shown(iterations)} of messages = {shown(messages)} on {n_ranks} ranks"
     need_messages(sent, n_ranks * iterations, given)

@@ -10,7 +10,7 @@ from annotated_types import Ge
 from netsim.errors import NetcosimError
 from netsim.limits import shown
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, make_messages, need_messages
+from patterns.build import build_program, make_messages, need_messages
 from patterns.entry import Pattern
 from patterns.grid import Grid3D, check_grid, coordinates, cubic_grid, ranks_at
 
@@ -34,11 +34,10 @@ def unstructured_mesh(
     waits for all that is sent to it, 1 MiB a message in the suite. The suite has no default
     degrees; those here are netcosim's.
     """
-    check_common(n_ranks, message_bytes, iterations)
-    if not 0 <= min_degree <= max_degree or neighborhood < 1:
+    if min_degree > max_degree:
         raise NetcosimError(
-            f"unstructured-mesh: min_degree = {min_degree}, max_degree = {max_degree}, "
-            f"neighborhood = {neighborhood}; 0 <= min <= max and neighborhood >= 1 are needed"
+            f"unstructured-mesh: min_degree = {min_degree}; must be at most max_degree = "
+            f"{max_degree}"
         )
     given = f"max_degree = {shown(max_degree)} on {n_ranks} ranks"
     need_messages(n_ranks * max_degree * iterations, n_ranks * iterations, given)

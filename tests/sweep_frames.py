@@ -1,4 +1,4 @@
-"""Tables of policies made by hand, as `netcosim.axes.table_frame` gives them."""
+"""Tables of policies made by hand, as `netcosim.runs.store.Store.frame` gives them."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ def test_a_runs_headline_is_within_its_breakdown_or_says_what_differs(
         for part in mine:
             if part.significant and part.value * headline.value < 0:
                 assert part.part in line
-    answer = run_recommendation(tables, snapshots, 1.0, over_log=False)
+    answer = run_recommendation(tables, {"run": {"snapshots": snapshots}}, 1.0)
     intervals_are_samples(answer)
 
 

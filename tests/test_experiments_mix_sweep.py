@@ -12,11 +12,11 @@ from page_words import words
 from selection import first_only
 
 from cosim.measuring.speedup_file import read_speedups
-from netcosim.axes import mix_label, table_frame
 from netcosim.cli import main
 from netcosim.config.content import checked_config
 from netcosim.config.load import load_config, load_sweep
 from netcosim.runs.cosim import run_cosim
+from netcosim.runs.frames import mix_label
 from netcosim.runs.store import Store
 from netsim.errors import NetcosimError
 
@@ -148,7 +148,7 @@ def test_whole_mixes_reach_page_and_files_in_words(tmp_path: Path) -> None:
         "halo3d + pairs (communication_fraction 0.1 to 0.5, weight 2)",
     }
     with Store(store, "read") as opened:
-        assert set(table_frame(opened, "policies")["communication.mix"]) == labels
+        assert set(opened.frame("policies")["communication.mix"]) == labels
     page = store.with_suffix(".html").read_text(encoding="utf-8")
     assert all(label in words(page) for label in labels)
     with (tmp_path / "s-csv" / "policies.csv").open() as rows:
@@ -159,7 +159,7 @@ def test_keys_of_a_mix_are_columns(tmp_path: Path) -> None:
     text = '[[communication.mix]]\npattern = "pairs"\ncommunication_fraction = [0.2, [0.1, 0.5]]\n'
     text += 'message_bytes = ["1 KB", "4 KB"]\n'
     with Store(swept(tmp_path, text), "read") as opened:
-        frame = table_frame(opened, "policies")
+        frame = opened.frame("policies")
     assert len(frame) == 8
     assert set(frame["communication.mix.0.message_bytes"]) == {1000, 4000}
     assert set(frame["communication.mix.0.communication_fraction"]) == {0.2, "0.1 to 0.5"}

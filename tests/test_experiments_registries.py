@@ -290,9 +290,9 @@ def test_a_task_mapping_that_is_not_ours_is_used(monkeypatch: pytest.MonkeyPatch
     """Turned round: for a halo on a line the same bytes on the links the other way."""
     seen = []
 
-    def turned(nodes, ranks_per_node, rng):
+    def turned(nodes, rng, rails):
         seen.append(len(nodes))
-        return mapping.in_order(nodes[::-1], ranks_per_node)
+        return nodes[::-1]
 
     monkeypatch.setitem(mapping.MAPPINGS, "turned", mapping.TaskMapping("turned round", turned))
     run(communication={"task_mapping": "turned"})

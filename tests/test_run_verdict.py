@@ -46,6 +46,10 @@ def tables_of(*rows: Any, snapshots: int = 20, **others: Any) -> dict[str, Any]:
     return {"policies": [RDN, *rows], "measured_jobs": seen, **others}
 
 
+def config(snapshots: int, over_log: bool = False) -> dict[str, Any]:
+    return {"run": {"snapshots": snapshots}, "workload": {"log": "a.swf" if over_log else None}}
+
+
 UNCHANGED = "leaves mean wait unchanged"
 ONE = "no interval: 1 sequence of jobs"
 
@@ -136,11 +140,11 @@ def test_where_nobody_waits_there_is_no_percentage() -> None:
 
 
 def test_few_snapshots_are_rated_before_the_sentence() -> None:
-    few = run_recommendation(tables_of(row("a", 0.9), snapshots=3), 3, 60.0, over_log=False)
+    few = run_recommendation(tables_of(row("a", 0.9), snapshots=3), config(3), 60.0)
     assert few.head == (FEW, findings(tables_of(row("a", 0.9), snapshots=3))[0])
     assert SAMPLING_VARIATION in few.condition
     assert few.next_step.startswith("Write snapshots = 10 ")
-    many = run_recommendation(tables_of(row("a", 0.9, (0.8, 0.95))), 20, 60.0, over_log=False)
+    many = run_recommendation(tables_of(row("a", 0.9, (0.8, 0.95))), config(20), 60.0)
     assert many.reliable
     assert many.interval == "20 snapshots. Intervals at 95 %."
 
@@ -162,7 +166,7 @@ def test_waits_have_the_interval_of_redrawn_queues(
     tables = {"policies": silent(RDN, other), "queue_intervals": drawn}
     assert findings(tables)[0].startswith(f"a {expected}")
     assert limits(tables) == [SILENT]
-    interval = run_recommendation(tables, 0, 1.0, over_log=True).interval
+    interval = run_recommendation(tables, config(0, over_log=True), 1.0).interval
     assert interval == "10 blocks of the log. Intervals at 95 %."
 
 
@@ -193,7 +197,7 @@ def test_the_advice_follows_what_the_jobs_are() -> None:
         (False, OTHER_JOBS, OTHER_BLOCKS),
     ):
         tables = tables_of(row("a", 0.8, (0.7, 0.9)))
-        step = run_recommendation(tables, 20, 1.0, over_log=over_log).next_step
+        step = run_recommendation(tables, config(20, over_log), 1.0).next_step
         assert expected in step
         assert other not in step
 

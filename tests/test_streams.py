@@ -24,7 +24,7 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 from netsim.traffic import MAX_KINDS, Program, combine
 from patterns.build import build_program, make_messages
-from patterns.training.settings import TrainingSettings
+from patterns.registry import PATTERNS
 from patterns.training.times import timeline
 
 US = 10**6
@@ -176,7 +176,7 @@ def test_jobs_on_a_network_report_what_is_exposed_by_parallelism() -> None:
     network = SharedNetwork(wide, packet=PacketConfig(packet_bytes=4096), task_mapping="in-order")
     nothing, found = Ensemble(network, [other, training]).packets().exposed_s
     assert nothing == {}
-    settings = TrainingSettings(**given)  # type: ignore[arg-type]
+    settings = PATTERNS["training"].arguments(given)["settings"]
     layout = settings.layout(16)
     closed = timeline(settings.stages(layout), layout, {"dp": 50e9}).exposed_s[0]
     assert found == pytest.approx({"dp": 1e-2 * closed["dp"]}, rel=0.05)

@@ -22,12 +22,12 @@ from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import Iterations
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.frames import cells
 from experiments.kit.log_study import study_point
 from experiments.kit.logs import PaperLog, log_notes, present
 from experiments.kit.papers import Analysis, Options, Point
 from netcosim.config.content import checked_config
 from netcosim.report.effect import distinct
-from netcosim.runs.frames import cells
 from netcosim.runs.points import point_rng, replaced
 from netcosim.runs.run_context import RunContext, run_context
 from netcosim.runs.store import Rows

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.ai_clusters.cells import CONTROL, TODAY, USUAL
+from experiments.kit.frames import cells
 from netcosim.report.effect import TURNAROUND, Effect, counted, number, sentence, signed
-from netcosim.runs.frames import cells
 from queuesim.statistics import ENDS
 
 STUDY = Path(__file__).resolve().parent

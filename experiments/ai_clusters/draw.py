@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.ai_clusters.cells import CONTROL, TODAY, USUAL
+from experiments.kit.frames import first_seen
 from experiments.kit.papers import Analysis, Options
 from netcosim.report.figures.style import colour, grid, marker, new_figure, shared_legend
-from netcosim.runs.frames import first_seen
 
 VARIANTS = {
     "usual": "groups of at most 64 GPUs",

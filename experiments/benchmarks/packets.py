@@ -18,7 +18,6 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.presets import PRESETS
 from netsim.topologies.registry import make_topology, preset
 from netsim.traffic import Traffic, combine
-from patterns.mapping import in_order
 from patterns.registry import make_pattern
 
 MESSAGE_BYTES = 1000
@@ -57,7 +56,7 @@ class Load:
         routing = make_routing(topology, self.routing)
         rng = np.random.default_rng(seed)
         free = rng.permutation(topology.n_nodes)[: self.n_jobs * self.job_nodes]
-        placed = [in_order(nodes, 2) for nodes in free.reshape(self.n_jobs, self.job_nodes)]
+        placed = [np.repeat(nodes, 2) for nodes in free.reshape(self.n_jobs, self.job_nodes)]
         program = make_pattern("all-to-all", 2 * self.job_nodes, MESSAGE_BYTES, 1, rng)
         return routing, combine([program] * self.n_jobs, placed)
 

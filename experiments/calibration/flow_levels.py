@@ -31,10 +31,10 @@ from cosim.run_times.flow_errors import ALL, FlowError, kind_of, size_class, tra
 from cosim.run_times.packet_judge import PacketJudge, PacketRecord, level_errors
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.frames import cells
 from experiments.kit.panels import dots, panels
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.size_laws import draw_size
-from netcosim.runs.frames import cells
 from netcosim.runs.points import point_rng
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology

@@ -11,13 +11,12 @@ from matplotlib.figure import Figure
 
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
-from experiments.kit.frames import lookup
+from experiments.kit.frames import cells, groups, lookup
 from experiments.kit.load_latency import keeps_up
 from experiments.kit.load_networks import NETWORKS, limit_of
 from experiments.kit.panels import panels
 from experiments.kit.papers import Analysis, Options
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure, shared_legend
-from netcosim.runs.frames import cells, groups
 
 BOOKSIM = read_printed("calibration")["booksim"]
 NOISE = 0.03

@@ -12,7 +12,13 @@ import numpy as np
 
 from experiments.curve.config import MATRIX
 from experiments.kit.load_latency import LoadPoint, Window, count_messages, keeps_up
-from experiments.kit.open_loop import lone_messages, named_destinations, open_loop, traffic_params
+from experiments.kit.open_loop import (
+    lone_messages,
+    matrix_destinations,
+    named_destinations,
+    open_loop,
+    traffic_params,
+)
 from netcosim.config.machine import BuiltMachine, MachineSection, build_machine
 from netcosim.runs.points import canonical_json, point_rng
 from netsim.errors import NetcosimError
@@ -22,7 +28,7 @@ from netsim.packet.model import PS_PER_S
 from netsim.plugins import pinned_plugin, using
 from netsim.topology import Topology
 from netsim.traffic import combine
-from patterns.destinations import Destinations, matrix_destinations
+from patterns.destinations import Destinations
 from patterns.matrix import read_matrix
 
 FUNCTION = "experiments.curve.point:curve_point"

@@ -31,8 +31,8 @@ from experiments.isolation.stretches import (
     stretches_of,
 )
 from experiments.kit.claims import claims_frame
+from experiments.kit.frames import cells
 from experiments.kit.papers import Analysis, Options, Point
-from netcosim.runs.frames import cells
 from netcosim.runs.points import replaced
 from queuesim.statistics import interval_columns
 

@@ -20,6 +20,7 @@ from alloc.policy import Policy, Request
 from alloc.registry import make_policy
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data, read_printed
+from experiments.kit.frames import groups
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.panels import panels
 from experiments.kit.papers import Analysis, Options, Point
@@ -28,7 +29,6 @@ from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
-from netcosim.runs.frames import groups
 from netcosim.runs.points import point_rng
 from netcosim.runs.store import Rows
 from queuesim.statistics import LEAST_WINDOWS, Interval, t_of_snapshots

@@ -31,11 +31,11 @@ from experiments.isolation.stretches import (
     stretches_of,
 )
 from experiments.kit.claims import claims_frame
+from experiments.kit.frames import cells
 from experiments.kit.log_study import WINDOW, study_point
 from experiments.kit.logs import log_notes
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.points import measured, observe
-from netcosim.runs.frames import cells
 from netcosim.runs.points import replaced
 from netcosim.runs.store import Rows
 from queuesim.assumed import SCENARIOS

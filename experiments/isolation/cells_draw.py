@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from experiments.isolation.cells import BY_NODE, FACTORS, USUAL
 from experiments.isolation.phase_figure import draw_phases, verdict_legend
 from experiments.isolation.stretches import AT_ONCE
+from experiments.kit.frames import first_seen
 from experiments.kit.papers import Analysis, Options
 from netcosim.report.figures.style import SOFT, colour, grid, new_figure
-from netcosim.runs.frames import first_seen
 
 CELL = ["log", *FACTORS, "policy"]
 POLICY, WALLTIMES = "jigsaw", "logged"

@@ -19,13 +19,13 @@ from cosim.measuring.measured import SpeedupRow
 from cosim.parameters import CONTENDED, ISOLATED
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.fat_tree_logs import KTH, THUNDER, fat_tree
+from experiments.kit.frames import groups
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed
 from experiments.kit.panels import panels
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.study_mix import PATTERNS, study_mix
 from experiments.kit.windows import over_windows, table_of
-from netcosim.runs.frames import groups
 from queuesim.statistics import Interval
 from workloads.source import DAY_S
 

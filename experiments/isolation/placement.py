@@ -18,13 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 from cosim.measuring.pairs import run_time_reduction
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.fat_tree_logs import LINK_BPS, fat_tree
+from experiments.kit.frames import cells, first_seen, groups
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed, read_logs
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.queues import Frames
 from experiments.kit.study_mix import study_mix
 from netcosim.report.figures.style import INK, SOFT, colour, grid, marker, new_figure, shared_legend
-from netcosim.runs.frames import cells, first_seen, groups
 from queuesim.observables.jobs import BINS, by_size
 from queuesim.statistics import Interval, known_ends, t_of_snapshots
 

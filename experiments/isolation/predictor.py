@@ -23,13 +23,13 @@ from experiments.isolation.gain_errors import (
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, KTH, THETA, THUNDER, fat_tree
+from experiments.kit.frames import first_seen
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.study_mix import study_mix
 from netcosim.config.content import checked_config
 from netcosim.report.figures.style import SOFT, colour, grid, marker, new_figure
-from netcosim.runs.frames import first_seen
 from netcosim.runs.run_context import run_context
 from netcosim.runs.store import Rows
 

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.fat_tree_logs import THUNDER, fat_tree
+from experiments.kit.frames import groups
 from experiments.kit.log_study import study_content, study_point
 from experiments.kit.logs import log_notes, needed
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.study_mix import study_mix
 from netcosim.report.figures.style import colour, grid, marker, new_figure
-from netcosim.runs.frames import groups
 from queuesim.statistics import Interval
 from workloads.registry import MIXES
 

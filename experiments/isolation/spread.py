@@ -34,10 +34,10 @@ from experiments.isolation.stretches import SMALL, STUDY, CellStudy, stretches_o
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, THUNDER
+from experiments.kit.frames import cells, first_seen
 from experiments.kit.logs import log_notes
 from experiments.kit.papers import Analysis, Options, Point
 from netcosim.report.figures.style import new_figure
-from netcosim.runs.frames import cells, first_seen
 from queuesim.statistics import ENDS, Interval, interval_columns
 
 REFERENCE, LEVEL_SPREAD = "rdn", "level-spread"

@@ -14,14 +14,13 @@ from matplotlib.figure import Figure
 from experiments.kit.claims import Claim, ClaimBuilder
 from experiments.kit.data import read_printed
 from experiments.kit.fat_tree_logs import ISOLATING, KTH, LOGS, THETA, paper_name
-from experiments.kit.frames import against_baseline, lookup
+from experiments.kit.frames import against_baseline, first_seen, groups, lookup
 from experiments.kit.logs import present
 from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options, PaperFigure, Point
 from experiments.kit.queues import Found, Frames, noted
 from netcosim.config.content import checked_config
 from netcosim.runs.draws import Draws
-from netcosim.runs.frames import first_seen, groups
 from netcosim.runs.store import Rows
 from queuesim.observables.machine import EACH
 

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from experiments.kit.claims import Claim, ClaimBuilder
 from experiments.kit.data import read_printed
 from experiments.kit.fat_tree_logs import ISOLATING
-from experiments.kit.frames import lookup
+from experiments.kit.frames import groups, lookup
 from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.kit.queues import Found, Frames, reading_of
 from netcosim.report.figures.style import INK, colour
-from netcosim.runs.frames import groups
 from queuesim.observables.machine import EACH, TO_LAST_START
 
 printed = read_printed("jigsaw")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.judge.waits import by_size
-from netcosim.runs.frames import groups
+from experiments.kit.frames import groups
 from queuesim.statistics import ENDS, LEVEL, around, interval_columns, mean_of_snapshots, resamples
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cosim.measuring.snapshots import SIZE_CLASSES, format_sizes
 from experiments.judge.score import rank_correlation
-from netcosim.runs.frames import groups
+from experiments.kit.frames import groups
 from netsim.units import format_quantity
 
 if TYPE_CHECKING:

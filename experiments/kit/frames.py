@@ -1,12 +1,29 @@
-"""Values of a results table by its keys, and ratios to a baseline."""
+"""Parts and values of a results table by its keys, and ratios to a baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def groups(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the parts of a frame with equal keys, in order of first appearance."""
+    for values, part in frame.groupby(list(keys), sort=False):
+        yield (values if isinstance(values, tuple) else (values,)), part
+
+
+def cells(frame: pd.DataFrame, *keys: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield `groups` with the common values of each part's rows by the keys' names."""
+    for values, part in groups(frame, *keys):
+        yield dict(zip(keys, values, strict=True)), part
+
+
+def first_seen(frame: pd.DataFrame, column: str) -> list[Any]:
+    """Return a column's values in order of first appearance."""
+    return list(dict.fromkeys(frame[column]))
 
 
 def lookup(frame: pd.DataFrame, keys: Sequence[str], value: str) -> dict[Any, float]:

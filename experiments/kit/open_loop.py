@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError, need_name
+from netsim.topologies.checks import need_int
 from netsim.topology import Topology
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, make_messages
+from patterns.build import build_program, make_messages
 from patterns.destinations import (
     Destinations,
     adversarial_destinations,
     permutation_destinations,
     shift_destinations,
     tornado_destinations,
-    uniform_destinations,
     uniform_random_destinations,
 )
 
@@ -34,6 +34,32 @@ DESTINATIONS: dict[str, tuple[str, ...]] = {
 
 "uniform-random" leaves the sender out, "uniform" does not.
 """
+
+
+def uniform_destinations(n_ranks: int) -> Destinations:
+    """Return destinations: any rank with equal probability, the sender included (BookSim)."""
+    return lambda src, rng: rng.integers(0, n_ranks, len(src))
+
+
+def matrix_destinations(table: NDArray[np.float64]) -> Destinations:
+    """Return destinations drawn with the probability of their column's weight in the sender's row.
+
+    A rank whose row is 0 sends nothing, so its receivers are not used.
+    """
+    n = len(table)
+    total = table.sum(axis=1, keepdims=True)
+    share = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+    # one ascending line of all rows, each of length 1: rank r's receivers lie from r to r + 1
+    edges = np.minimum(np.cumsum(share, axis=1), 1.0)
+    edges[:, -1:] = 1.0
+    line = (edges + np.arange(n)[:, None]).ravel()
+
+    def draw(src: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        at = np.searchsorted(line, src + rng.random(len(src)), side="right")
+        last = n - 1 - (table[src, ::-1] > 0).argmax(axis=1)
+        return np.asarray(np.minimum(at - src * n, last), dtype=np.int64)
+
+    return draw
 
 
 def named_destinations(
@@ -95,7 +121,8 @@ def open_loop(
     rank offers; of several, some may be 0. Messages are posted in ``[0, duration_s)``: poisson:
     with exponential gaps. periodic: equal gaps from a random phase in the first one.
     """
-    check_common(n_ranks, message_bytes, 1)
+    need_int("open loop", "n_ranks", n_ranks, 1)
+    need_int("open loop", "message_bytes", message_bytes, 1)
     rates = np.broadcast_to(np.asarray(rate_Bps, dtype=np.float64), n_ranks)
     good = np.isfinite(rates).all() and rates.min() >= 0 and rates.max() > 0
     if not (good and np.isfinite(duration_s) and duration_s > 0):

@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.kit.frames import first_seen, groups
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.shapes import name_groups
 from netcosim.report.figures.style import INK, colour, marker
-from netcosim.runs.frames import first_seen, groups
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ import pandas as pd
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from cosim.measuring.pairs import speedup_rows
 from cosim.run_times.measured_times import Measured
+from experiments.kit.frames import cells
 from netcosim.config.content import checked_config
-from netcosim.runs.frames import cells
 from netcosim.runs.points import point_rng
 from netcosim.runs.run_context import run_context
 from netcosim.runs.store import Rows

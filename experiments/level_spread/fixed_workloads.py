@@ -16,7 +16,7 @@ from experiments.kit.data import read_printed
 from experiments.kit.dragonfly_workloads.measures import LEVEL_SPREAD
 from experiments.kit.dragonfly_workloads.point import LINK_KINDS
 from experiments.kit.dragonfly_workloads.points import FIG2_WORKLOADS
-from experiments.kit.frames import lookup
+from experiments.kit.frames import cells, first_seen, groups, lookup
 from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.panels import dots as draw_dots
 from experiments.kit.papers import Analysis, Options
@@ -34,7 +34,6 @@ from experiments.level_spread.times import (
     shrinking,
 )
 from netcosim.report.figures.shapes import boxes as draw_boxes
-from netcosim.runs.frames import cells, first_seen, groups
 from queuesim.statistics import Interval
 
 printed = read_printed("level_spread")

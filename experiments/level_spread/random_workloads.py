@@ -23,11 +23,11 @@ from experiments.kit.dragonfly_workloads.measures import (
     quadrant,
     reductions,
 )
+from experiments.kit.frames import cells
 from experiments.kit.panels import dots as draw_dots
 from experiments.kit.panels import panels
 from experiments.kit.papers import Analysis, Options
 from experiments.level_spread.times import JOKANOVICS, STYLES, statistics_rng
-from netcosim.runs.frames import cells
 from queuesim.statistics import Interval, mean_of_snapshots
 
 printed = read_printed("level_spread")

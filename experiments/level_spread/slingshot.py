@@ -17,11 +17,10 @@ from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.dragonfly_workloads.machine import dragonfly
 from experiments.kit.dragonfly_workloads.measures import LEVEL_SPREAD
 from experiments.kit.dragonfly_workloads.workloads import JobType
-from experiments.kit.frames import lookup
+from experiments.kit.frames import groups, lookup
 from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.level_spread.times import COLOURS
-from netcosim.runs.frames import groups
 
 POLICIES = ("rdn", "rdg", "simple", LEVEL_SPREAD)
 ARRANGEMENTS = ("absolute", "circulant")

@@ -15,9 +15,9 @@ from experiments.kit.dragonfly_workloads.measures import (
     SPREADING,
     measure_column,
 )
+from experiments.kit.frames import cells, groups
 from experiments.kit.panels import MarkStyle
 from experiments.kit.papers import Options
-from netcosim.runs.frames import cells, groups
 from netsim.errors import unknown_name
 from queuesim.statistics import Interval, bootstrap_ratio
 

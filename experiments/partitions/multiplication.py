@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from alloc.bluegene.pairing import partition
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
+from experiments.kit.frames import groups
 from experiments.kit.panels import panels
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.partitions.bars import two_sides
 from experiments.partitions.machines import geometry_of, labels
-from netcosim.runs.frames import groups
 from netcosim.runs.store import Rows
 from netsim.errors import need_name
 from netsim.flow.job_load import job_link_load

@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 from alloc.bluegene.menus import MIRA_CURRENT
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.frames import groups
 from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.points import OBSERVE, config_points
 from netcosim.report.figures.style import colour
-from netcosim.runs.frames import groups
 from netsim.inputs import checked_path, input_file
 from queuesim.statistics import bootstrap_ratio
 from workloads.registry import read_known_log

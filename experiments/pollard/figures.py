@@ -9,14 +9,13 @@ from matplotlib.figure import Figure
 
 from experiments.kit.claims import ClaimBuilder
 from experiments.kit.data import read_printed
-from experiments.kit.frames import against_baseline, lookup
+from experiments.kit.frames import against_baseline, first_seen, groups, lookup
 from experiments.kit.logs import read_logs
 from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.kit.queues import Found, Frames
 from netcosim.report.figures.shapes import FIVE, boxes
 from netcosim.report.figures.style import INK, colour
-from netcosim.runs.frames import first_seen, groups
 from queuesim.observables.hops import SEVERAL
 from queuesim.observables.jobs import BINS
 

@@ -24,11 +24,11 @@ from experiments.kit.dragonfly_workloads.measures import (
     reductions,
 )
 from experiments.kit.fattree_workloads.speedups import against_ta
+from experiments.kit.frames import cells, first_seen
 from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.kit.routers import OUTPUT_QUEUED, ROUTERS
 from netcosim.report.figures.style import INK, colour
-from netcosim.runs.frames import cells, first_seen
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, around, drawn_means
 

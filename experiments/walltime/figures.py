@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
+from experiments.kit.frames import groups
 from experiments.kit.panels import Heights, curves, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.walltime.logs import notes, of_intrepid
 from netcosim.report.figures.style import INK, colour
-from netcosim.runs.frames import groups
 from netcosim.runs.points import point_rng
 from queuesim.observables.jobs import CLASSES
 from queuesim.statistics import LEAST_WINDOWS, Interval, bootstrap_mean, bootstrap_ratio

@@ -102,6 +102,7 @@ def summary_of(
     given = {k: toml_value(value) for k, value in assignments("--set", settings).items()}
     arguments = PATTERNS[name].arguments(given)
     n_ranks = n_ranks or PATTERNS[name].least_ranks(given)
+    PATTERNS[name].check_ranks(n_ranks, given)
     if machine is None:
         speed = float(parse_quantity(bandwidth or "400 Gbit/s", "bandwidth"))
         packets = []

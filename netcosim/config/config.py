@@ -35,6 +35,7 @@ from netcosim.config.fields import (
     Text,
     Whole,
     config_kind,
+    each_once,
     known,
     value_at,
     with_keys,
@@ -55,8 +56,8 @@ from netcosim.config.read_if import (
 from netcosim.config.run import AnalysisSection, Reference, RunSection
 from netcosim.config.workload import WorkloadSection
 from netcosim.runs.points import without
-from netsim.errors import NetcosimError, near, need_name
-from netsim.parameters import NamesIn, Parameter, model_from
+from netsim.errors import NetcosimError, near
+from netsim.parameters import Parameter, model_from
 from netsim.plugins import pinned_plugin, using
 from netsim.registry import Registry
 from netsim.short_repr import short_repr
@@ -64,6 +65,7 @@ from queuesim.parameters import RATES
 from queuesim.registry import BACKFILLS, ESTIMATES, ORDERS
 from queuesim.setup import checked_partitions, partition_table, setup_tables
 
+_Policies = Annotated[tuple[Text, ...], known("allocation policy", POLICIES), each_once("a policy")]
 DECIDER_KEYS = ("decider", "decider_files", "placement_rules")
 _CHOSEN: dict[str, Registry[Any]] = {"run_time_model": RUNTIME_MODELS, "order": ORDERS}
 """Keys of ``[queue]`` that choose entries, each of which has a table of its name for its keys."""
@@ -78,7 +80,7 @@ class _QueueKeys(Section):
 
     added = ("reservations",)
 
-    policies: Annotated[tuple[Text, ...], NamesIn(POLICIES)] = Field(
+    policies: _Policies = Field(
         min_length=1,
         description="placement policies to compare; the first is the baseline",
         examples=[["random", "jigsaw"]],
@@ -133,7 +135,7 @@ class _QueueKeys(Section):
         examples=[["weights.json"]],
         json_schema_extra={"beside": {"decider": "agent.py:Agent"}},
     )
-    placement_rules: Annotated[tuple[Text, ...], NamesIn(POLICIES), IF_RULES_ARE_NAMED] = Field(
+    placement_rules: Annotated[_Policies, IF_RULES_ARE_NAMED] = Field(
         default=(),
         description="policies that a decider can choose for a job, besides the one it runs under",
         examples=[["random", "slurm-linear"]],
@@ -146,15 +148,6 @@ class _QueueKeys(Section):
         used -= {*DECIDER_KEYS}
         fields = type(self).model_fields.items()
         return {k for k, f in fields if k not in used and getattr(self, k) == f.default}
-
-    @field_validator("policies", "placement_rules")
-    @classmethod
-    def _known_policies(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            need_name("allocation policy", name, POLICIES)
-        if len(set(names)) < len(names):
-            raise NetcosimError(f"{', '.join(names)}; a policy is listed twice")
-        return names
 
     @field_validator("window", "reservations")
     @classmethod

@@ -13,7 +13,7 @@ from alloc.registry import POLICIES, policies_for
 from cosim.registry import RUNTIME_MODELS
 from netcosim.config.config import DECIDER_KEYS, Config, config_class, queue_tables
 from netcosim.config.decider import placed_decider
-from netcosim.config.errors import ConfigError, config_error, model_inside, show
+from netcosim.config.errors import ConfigError, by_si_name, config_error, model_inside, show
 from netcosim.config.machine import MachineSection, machine_section
 from netcosim.config.run import Reference
 from netcosim.runs.points import flatten
@@ -21,7 +21,7 @@ from netsim.errors import NetcosimError, unknown_name
 from netsim.inputs import place_files
 from netsim.plugins import Plugin, installed_plugins, plugin_of, used_by, using
 from netsim.topologies.registry import FAMILIES
-from netsim.units import quantity_of, short_name
+from netsim.units import short_name
 
 Whole = TypeVar("Whole", bound=BaseModel)
 
@@ -132,30 +132,21 @@ def _in_si(
 ) -> dict[str, Any]:
     """Rename keys to their SI names; ``spelled`` records how the user wrote them."""
     short, sections = _fields(model)
-    in_si: dict[str, Any] = {}
-    for key, value in raw.items():
-        name = short.get(key, key)
+    in_si, written = by_si_name(raw.items(), short, prefix)
+    for name, value in in_si.items():
         dotted = f"{prefix}{name}"
-        if name in in_si:
-            raise ConfigError(f"{prefix}{key}", None, f"given twice, as {key} and as {name}")
-        if name != key:
-            spelled[dotted] = f"{prefix}{key}"
-            numbers = value if isinstance(value, list) else [value]
-            if quantity_of(name) and any(not isinstance(number, str) for number in numbers):
-                raise ConfigError(
-                    f"{prefix}{key}", value, f"has no unit; give it one, or write {name}"
-                )
+        if name != written[name]:
+            spelled[dotted] = f"{prefix}{written[name]}"
         inner = sections.get(name)
         if inner is not None and isinstance(value, Mapping):
-            value = _in_si(value, inner, f"{dotted}.", spelled)
+            in_si[name] = _in_si(value, inner, f"{dotted}.", spelled)
         elif inner is not None and isinstance(value, (list, tuple)):
-            value = [
+            in_si[name] = [
                 _in_si(entry, inner, f"{dotted}.{i}.", spelled)
                 if isinstance(entry, Mapping)
                 else entry
                 for i, entry in enumerate(value)
             ]
-        in_si[name] = value
     return in_si
 
 

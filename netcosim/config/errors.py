@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from netsim.errors import NetcosimError, near
 from netsim.parameters import mistake_in_words
-from netsim.units import short_name
+from netsim.units import quantity_of, short_name
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -29,6 +29,26 @@ class ConfigError(NetcosimError):
     def __reduce__(self) -> tuple[type[ConfigError], tuple[str, object, str]]:
         """Pickle what it was built from: process pools return exceptions."""
         return ConfigError, (self.key, self.value, self.message)
+
+
+def by_si_name(
+    given: Iterable[tuple[str, Any]], short: Mapping[str, str], where: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return values by SI name, and the key that each name was written as.
+
+    ``short`` has the SI names by those without units, whose values must have them.
+    """
+    values: dict[str, Any] = {}
+    written: dict[str, str] = {}
+    for key, value in given:
+        name = short.get(key, key)
+        if name in written:
+            raise ConfigError(f"{where}{key}", None, f"given twice, also as {written[name]}")
+        numbers = value if isinstance(value, list) else [value]
+        if name != key and quantity_of(name) and any(not isinstance(n, str) for n in numbers):
+            raise ConfigError(f"{where}{key}", value, f"has no unit; give it one, or write {name}")
+        values[name], written[name] = value, key
+    return values, written
 
 
 def show(value: object) -> str:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -86,6 +87,17 @@ class OrText:
 def known(what: str, registry: Collection[str]) -> Known:
     """Return the annotation of a name, or of several, in a registry of ``what``."""
     return Known(registry, what)
+
+
+def each_once(what: str) -> AfterValidator:
+    """Return the annotation of names, each of which may be listed once."""
+
+    def check(names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise NetcosimError(f"{', '.join(names)}; {what} is listed twice")
+        return names
+
+    return AfterValidator(check)
 
 
 def _one_or_more(value: Any) -> Any:

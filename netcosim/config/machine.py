@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from netcosim.config.errors import ConfigError
+from netcosim.config.errors import ConfigError, by_si_name
 from netcosim.config.fields import (
     DeclaredSection,
     Section,
@@ -293,16 +293,10 @@ def _by_name(
     given: Iterable[tuple[object, object]], known: Collection[str]
 ) -> tuple[dict[str, object], dict[str, str]]:
     """Return values in SI by name, and the key that each name was written as."""
-    names = {key: name for name in known for key in (name, short_name(name))}
-    values: dict[str, object] = {}
-    written: dict[str, str] = {}
-    for key, value in ((str(key), value) for key, value in given):
-        name = names.get(key, key)
-        if name in written:
-            raise ConfigError(f"machine.{key}", None, f"given twice, also as {written[name]}")
-        written[name] = key
-        values[name] = _in_si(key, name, value) if name in known else value
-    return values, written
+    short = {short_name(name): name for name in known}
+    values, written = by_si_name(((str(key), value) for key, value in given), short, "machine.")
+    known_ones = {n: _in_si(written[n], n, v) for n, v in values.items() if n in known}
+    return values | known_ones, written
 
 
 def _in_si(key: str, name: str, value: object) -> object:
@@ -312,8 +306,6 @@ def _in_si(key: str, name: str, value: object) -> object:
     unit = quantity_of(name)
     if unit is None:
         return value
-    if key != name and not isinstance(value, str):
-        raise ConfigError(f"machine.{key}", value, f"has no unit; give it one, or write {name}")
     try:
         return quantity(value, unit.dimension)
     except NetcosimError as error:

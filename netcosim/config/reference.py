@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from netcosim.catalogue import KINDS
+from netcosim.config.toml_text import toml_value
 from netsim.parameters import Parameter
-from netsim.units import Quantity, format_quantity, quantity_of, short_name
+from netsim.units import Quantity, quantity_of, short_name
 
 Lines = list[str]
 Schema = dict[str, Any]
@@ -215,21 +216,6 @@ def _example(field: Schema, unit: Quantity | None) -> str:
     else:
         example = next((w for w in (*field.get("names", ()), *_words(field)) if w != default), None)
     return "" if example is None else toml_value(example, unit)
-
-
-def toml_value(value: object, unit: Quantity | None = None) -> str:
-    """Return a value as a config spells it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{key} = {toml_value(one)}' for key, one in value.items())} }}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(toml_value(one, unit) for one in value)}]"
-    if isinstance(value, int) and unit is not None and unit.dimension == "bytes":
-        return f'"{value // 1024} KiB"' if value and value % 1024 == 0 else str(value)
-    if isinstance(value, (int, float)) and unit is not None:
-        return f'"{format_quantity(value, unit.dimension, 12)}"'
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 # For the command and the page

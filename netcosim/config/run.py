@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Generic, Self, TypeVar
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from cosim.parameters import PLACED, QUEUE, SteadyRules
 from cosim.registry import MEASURES
@@ -19,6 +19,7 @@ from netcosim.config.fields import (
     Text,
     Whole,
     declared_by,
+    each_once,
     known,
 )
 from netcosim.config.read_if import IF_MEASURED, ReadByKey, if_named, if_sent
@@ -153,19 +154,14 @@ class RunSection(Section):
         "on it",
         examples=["auto"],
     )
-    observables: Annotated[tuple[Text, ...], known("observable", OBSERVABLES)] = Field(
+    observables: Annotated[
+        tuple[Text, ...], known("observable", OBSERVABLES), each_once("an observable")
+    ] = Field(
         default=(), description="additional tables on each schedule", examples=[["runs", "bins"]]
     )
     keep: Annotated[Text, known("what to keep", KEEP)] = Field(
         default="schedules", description="what is stored besides the tables", examples=["all"]
     )
-
-    @field_validator("observables")
-    @classmethod
-    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(names)) < len(names):
-            raise NetcosimError(f"{', '.join(names)}; an observable is listed twice")
-        return names
 
     @model_validator(mode="after")
     def _one_of_the_snapshots(self) -> RunSection:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from netsim.units import Quantity, format_quantity
+
 
 def toml_text(content: Mapping[str, Any]) -> str:
     """Return a content of tables as TOML."""
@@ -14,7 +16,7 @@ def toml_text(content: Mapping[str, Any]) -> str:
 
 def _toml_lines(table: Mapping[str, Any], path: Sequence[str]) -> list[str]:
     plain = {key: value for key, value in table.items() if not _is_table(value)}
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    lines = [f"{_key(key)} = {toml_value(value)}" for key, value in plain.items()]
     for key, value in table.items():
         name = ".".join(map(_key, [*path, key]))
         if isinstance(value, Mapping):
@@ -37,16 +39,21 @@ def _key(key: str) -> str:
     return key if bare else _text(key)
 
 
-def _value(value: object) -> str:
+def toml_value(value: object, unit: Quantity | None = None) -> str:
+    """Return a value as a config spells it, numbers of a quantity with their unit."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
+        return str(value).lower()
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
-    return str(value)
+        return f"{{ {', '.join(f'{_key(k)} = {toml_value(v)}' for k, v in value.items())} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(toml_value(one, unit) for one in value)}]"
+    if unit is None or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int) and unit.dimension == "bytes":
+        return f'"{value // 1024} KiB"' if value and value % 1024 == 0 else str(value)
+    return f'"{format_quantity(value, unit.dimension, 12)}"'
 
 
 def _text(text: str) -> str:

@@ -17,6 +17,7 @@ from netcosim.config.content import checked_config
 from netcosim.config.errors import ConfigError
 from netcosim.config.fields import InputFile, matches, shown_key, value_at
 from netcosim.config.read_if import ReadByKey
+from netcosim.config.toml_text import toml_value
 from netsim.inputs import is_input
 from netsim.packet.presets import PACKET_PRESETS
 from netsim.parameters import Parameter, ReadIf, parameters_of
@@ -61,8 +62,6 @@ def refuse_unread(*points: Any) -> None:
 
 
 def _as_written(key: str, value: object) -> str:
-    from netcosim.config.reference import toml_value
-
     if isinstance(value, InputFile):
         value = value.file
     elif isinstance(value, Mapping) and is_input(value):

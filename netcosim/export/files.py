@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from netcosim.archive.values import ArchivedRun
-from netcosim.axes import table_frame
 from netcosim.export.archive_tables import TABLES, archive_frames
 from netcosim.runs.store import Store
 from netsim.atomic_files import atomic_write, make_folder
@@ -47,7 +46,7 @@ def export_tables(
     make_folder(folder)
     written = [_write(folder, POINTS, file_format, [_points(store, point)])]
     for name in names:
-        frame = table_frame(store, name)
+        frame = store.frame(name)
         if point is not None:
             frame = frame[frame["point"] == point]
             if frame.empty:
@@ -75,21 +74,18 @@ def _points(store: Store, point: str | None) -> pd.DataFrame:
 
 def _kept(store: Store, name: str, point: str | None) -> Iterator[pd.DataFrame]:
     """Yield one archived table of runs, point by point, because all of them may be large."""
-    from netcosim.runs.frames import cell, varying
-    from netcosim.runs.points import flatten
+    from netcosim.runs.frames import parameters_that_vary
 
     points = [p for p in store.points() if p.status == "done" and point in (None, p.key)]
-    flat = [flatten(p.config) for p in points]
-    names = varying(flat)
-    for p, parameters in zip(points, flat, strict=True):
+    parameters = parameters_that_vary([p.config for p in points])
+    for p, own in zip(points, parameters, strict=True):
         run = store.kept(p.key)
         frame = None if run is None else archive_frames(run, [name]).get(name)
         if frame is None:
             continue
         if len(points) > 1:
-            for at, key in enumerate(names):
-                value: Any = cell(parameters.get(key))
-                frame.insert(at, key, value, allow_duplicates=True)
+            for at, (key, value) in enumerate(own.items()):
+                frame.insert(at, key, cast("Any", value), allow_duplicates=True)
             frame.insert(0, "point", p.key)
         yield frame
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from netcosim.report.about import config_section, is_over_log
 from netcosim.report.effect import METRICS, Effect, Quantity, distinct
 from netcosim.report.swept import Cell, Repetition, Swept
 from queuesim.statistics import LEAST_SAMPLES, Interval, interval_of_redrawn, t_interval
@@ -146,10 +147,7 @@ class _Sampled(NamedTuple):
 
 
 def _sampled(config: Mapping[str, object]) -> _Sampled:
-    work, run = (config.get(name) for name in ("workload", "run"))
-    over_log = isinstance(work, Mapping) and work.get("log") is not None
-    if not isinstance(run, Mapping):
-        return _Sampled(over_log, False, LEAST_SAMPLES)
+    run, over_log = config_section(config, "run"), is_over_log(config)
     again = over_log and bool(run.get("repetition")) and bool(run.get("redraw_log", True))
     return _Sampled(over_log, again, int(run.get("snapshots") or LEAST_SAMPLES))
 

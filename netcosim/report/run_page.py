@@ -126,13 +126,7 @@ def run_sections(
     """Return the sections of a run's page."""
     run, rest = config_section(point.config, "run"), findings(tables)[1:]
     drawings, over_log = run_drawings(tables, kept), is_over_log(point.config)
-    answer = run_recommendation(
-        tables,
-        int(run.get("snapshots") or 0),
-        point.seconds,
-        over_log=over_log,
-        level=float(run.get("confidence") or 0.95),
-    )
+    answer = run_recommendation(tables, point.config, point.seconds)
     policies = [str(row["policy"]) for row in tables["policies"]]
     sections = [
         answer.section(),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netcosim.archive.values import ArchivedRun
-from netcosim.axes import table_frame
 from netcosim.report.about import ABOUT, config_section, sweep_facts
 from netcosim.report.compared import Compared, compare
 from netcosim.report.figures.drawing import Drawing
@@ -38,8 +37,7 @@ from netcosim.report.sweep_tables import (
 from netcosim.report.sweep_verdict import recommend, verdict
 from netcosim.report.swept import swept
 from netcosim.report.table import LINK
-from netcosim.runs.frames import varying
-from netcosim.runs.points import flatten
+from netcosim.runs.frames import parameters_that_vary
 from netcosim.runs.store import Store
 from netcosim.runs.store_format import StoredPoint
 from netsim.inputs import digests
@@ -154,7 +152,7 @@ def _kept(store: Store, compared: Compared) -> dict[str, ArchivedRun]:
 
 
 def _table(store: Store, name: str) -> _Table:
-    frame = table_frame(store, name)
+    frame = store.frame(name)
     own: set[str] = set()
     for key in dict.fromkeys(frame["point"]):
         own |= {str(column) for row in store.rows(key, name)[:1] for column in row}
@@ -251,9 +249,9 @@ def _points_section(
     store: Store, points: Sequence[StoredPoint], pages: Mapping[str, str], *, opened: bool
 ) -> Section:
     """Return every point, with a link to its page, or the command that makes it if it is a run."""
-    flat = [flatten(point.config) for point in points]
+    parameters = parameters_that_vary([point.config for point in points])
     path = shlex.quote(str(store.path)) if opened else None
-    shown = points_table(points, flat, varying(flat), path)
+    shown = points_table(points, parameters, path)
     text = "The command of a row opens that point as a run." if opened else ""
     if pages:
         shown = shown.assign(**{LINK: [pages.get(point.key, "") for point in points]})

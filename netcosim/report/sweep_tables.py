@@ -52,18 +52,17 @@ def _head(metric: Quantity, unit: str) -> str:
 
 def points_table(
     points: Sequence[StoredPoint],
-    flat: Sequence[dict[str, object]],
-    names: Sequence[str],
+    parameters: Sequence[dict[str, object]],
     path: str | None,
 ) -> pd.DataFrame:
     """Return a row a point: its parameters, and the command that opens it if it is of a run."""
     length = key_length([point.key for point in points])
     rows = []
-    for point, own in zip(points, flat, strict=True):
+    for point, own in zip(points, parameters, strict=True):
         row: dict[str, object] = {"point": point.key[:length]}
         row |= {
-            name.replace("machine.parameters.", "machine."): label_of(name, own.get(name))
-            for name in names
+            name.replace("machine.parameters.", "machine."): label_of(name, value)
+            for name, value in own.items()
         }
         row |= {
             "status": point.status,

@@ -8,6 +8,7 @@ from typing import Any
 
 from cosim.measuring.snapshots import format_sizes
 from cosim.measuring.speedup_file import RATIO_OF
+from netcosim.report.about import config_section, is_over_log
 from netcosim.report.effect import (
     COMMUNICATION,
     MAKESPAN,
@@ -178,15 +179,14 @@ def limits(tables: Tables) -> list[str]:
     return found
 
 
-def run_recommendation(
-    tables: Tables, snapshots: int, seconds: float, *, over_log: bool, level: float = 0.95
-) -> Recommendation:
-    """Return the first finding with its limits."""
+def run_recommendation(tables: Tables, config: Row, seconds: float) -> Recommendation:
+    """Return the first finding of a run with its limits, from tables and resolved config."""
+    run = config_section(config, "run")
     by_policy, stated = effects_of(tables), limits(tables)
     first, *rest = [tuple(found) for found in by_policy.values()] or [()]
     measured = [e for found in by_policy.values() for e in found if e.quantity == COMMUNICATION]
-    step = f"Write {repeated(over_log)}; then use netcosim sweep."
-    if (more := deciding(measured, snapshots, seconds)) is not None:
+    step = f"Write {repeated(is_over_log(config))}; then use netcosim sweep."
+    if (more := deciding(measured, int(run.get("snapshots") or 0), seconds)) is not None:
         step = f"{more[1]}."
     rating = next(
         (text for text in stated if text == (FEW if measured else SAMPLING_VARIATION)), ""
@@ -203,5 +203,5 @@ def run_recommendation(
         rating,
         reliable=not rating,
         others=(*(e for e in first if e.quantity not in (COMMUNICATION, RUN_TIME, WAIT)), *others),
-        level=level,
+        level=float(run.get("confidence") or 0.95),
     )

@@ -68,12 +68,12 @@ def run_and_report(
             tasks.store.drop_tasks()
     # last, because a reader that has gone away must not cost the results
     files = {"page": path, "results": results}
-    _print_answer(config, tables, notes_of(result), seconds, files, as_json)
+    _print_answer(content, tables, notes_of(result), seconds, files, as_json)
     return path
 
 
 def _print_answer(
-    config: Config,
+    config: Mapping[str, object],
     tables: Mapping[str, Rows],
     notes: Sequence[str],
     seconds: float,
@@ -84,13 +84,7 @@ def _print_answer(
     from netcosim.report.recommendation import listed, print_answer
     from netcosim.report.verdict import findings, run_recommendation
 
-    answer = run_recommendation(
-        tables,
-        config.run.snapshots,
-        seconds,
-        over_log=config.workload.source().log is not None,
-        level=config.run.confidence,
-    )
+    answer = run_recommendation(tables, config, seconds)
     lines = ["", print_table(policy_rows(tables)), *notes, "", *findings(tables)[1:]]
     print_answer(answer, [*lines, f"{seconds:.0f} s; {listed(files)}"], files, as_json)
 

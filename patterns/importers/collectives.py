@@ -9,10 +9,9 @@ import numpy as np
 
 from netsim.traffic import Program
 from patterns.all_to_all import all_to_all
-from patterns.allreduce_recursive_doubling import allreduce_recursive_doubling
 from patterns.broadcast import broadcast
 from patterns.build import build_program, join, make_messages
-from patterns.collective import collective
+from patterns.collective import allreduce_recursive_doubling, collective
 
 Sizes = Sequence[tuple[int, int]]
 """(bytes sent, bytes received) of each rank, as recorded."""

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
 from typing import Any
 
 from netsim.errors import NetcosimError
 from netsim.files import read_bytes
+from patterns.build import in_order_of
 
 # Node types and fields by number, as in mlcommons/chakra, schema/protobuf/et_def.proto.
 _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7
@@ -299,26 +299,15 @@ def _noted_groups(values: str) -> dict[str, tuple[int, ...]]:
 
 
 def _ordered(nodes: Sequence[_Raw], path: str) -> list[_Raw]:
-    by_id = {node.id: node for node in nodes}
-    after: dict[int, list[int]] = {}
+    nodes = sorted(nodes, key=lambda node: node.id)
+    at = {node.id: i for i, node in enumerate(nodes)}
     for node in nodes:
-        if len(by_id) < len(nodes) or not node.needs <= by_id.keys():
+        if len(at) < len(nodes) or not node.needs <= at.keys():
             raise NetcosimError(f"{path}: node {node.id}: a number twice, or of no node")
-        for other in node.needs:
-            after.setdefault(other, []).append(node.id)
-    left = {node.id: len(node.needs) for node in nodes}
-    ready = [number for number, n in left.items() if n == 0]
-    heapify(ready)
-    order = []
-    while ready:
-        order.append(heappop(ready))
-        for number in after.get(order[-1], ()):
-            left[number] -= 1
-            if left[number] == 0:
-                heappush(ready, number)
+    order = in_order_of([[at[other] for other in node.needs] for node in nodes])
     if len(order) < len(nodes):
         raise NetcosimError(f"{path}: {len(nodes) - len(order)} nodes depend on each other")
-    return [by_id[number] for number in order]
+    return [nodes[i] for i in order]
 
 
 def _needed(node: _Raw, path: str) -> ChakraNode:

@@ -14,7 +14,6 @@ from netsim.errors import NetcosimError
 from netsim.files import check_file, read_text
 from netsim.parameters import NamesFile, OneOf
 from netsim.traffic import Program
-from patterns.build import check_common
 from patterns.entry import Pattern
 from patterns.recorded.aicb import heads_of, read_aicb
 from patterns.recorded.chakra import is_chakra
@@ -30,7 +29,7 @@ from patterns.recorded.stages import Recorded
 from patterns.training.layout import GROUPS, Layout
 from patterns.training.operations import OVERLAPS, Operation, overlapped
 from patterns.training.program import Communicator, program_of
-from patterns.training.times import bytes_sent, computing_s, timeline
+from patterns.training.times import bytes_sent, communication_lines, computing_s, timeline
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,6 @@ class FileSettings:
 
     def graph(self, n_ranks: int) -> StepGraph:
         """Return the step of a Chakra trace."""
-        if n_ranks < self.least_ranks:
-            raise NetcosimError(
-                f"{self.file}: traces of {self.least_ranks} ranks, a job of {n_ranks}"
-            )
         if self.scale_up_GBps:
             raise NetcosimError(
                 f"{self.file}: scale_up_GBps = {self.scale_up_GBps:g}; a Chakra trace does not "
@@ -99,10 +94,6 @@ class FileSettings:
         """Return the operations of each stage of another file, and their layout."""
         recorded = read_recorded(self.file)
         layout = recorded.layout(n_ranks)
-        if n_ranks < layout.gpus:
-            raise NetcosimError(
-                f"{self.file}: operations of {layout.gpus} GPUs, a job of {n_ranks}"
-            )
         if layout.dp % layout.ep:
             raise NetcosimError(f"{self.file}: ep = {layout.ep} does not divide dp = {layout.dp}")
         return [overlapped(operations, self.overlap) for operations in recorded.stages], layout
@@ -112,7 +103,6 @@ def training_file(
     n_ranks: int, message_bytes: int, iterations: int, settings: FileSettings
 ) -> Program:
     """Build the program of a recorded iteration, with its sizes; further ranks are idle."""
-    check_common(n_ranks, message_bytes, iterations)
     scale, compute = settings.scale, settings.compute
     if settings.is_graph:
         graph = settings.graph(n_ranks)
@@ -160,16 +150,7 @@ def summary(n_ranks: int, bandwidth_Bps: float, settings: FileSettings) -> list[
     ]
     if n_ranks > gpus:
         lines.append(f"  {n_ranks - gpus:,} of {n_ranks:,} ranks are idle")
-    width = max([13, *(len(group) for group, *_ in sent)])
-    lines.append(f"  {'communication':{width}}  GPUs  bytes a GPU sends  bus bandwidth  exposed")
-    for group, size, most, speed in sent:
-        if most and size > 1:
-            waited = f"{waits.get(group, 0.0) * scale:.3g} s" if group != "edp" else "counted as dp"
-            lines.append(
-                f"  {group:{width}}  {size:4}  {most * scale / 1e9:14.4g} GB  "
-                f"{speed / 1e9:8.4g} GB/s  {waited}"
-            )
-    return lines
+    return [*lines, *communication_lines("communication", sent, waits, scale)]
 
 
 PATTERN = Pattern(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from netsim.errors import NetcosimError
-from patterns.training.layout import Layout, Slot, slots
-from patterns.training.operations import Operation
+from patterns.training.layout import Layout, slots
+from patterns.training.operations import Operation, boundary
 
 MAX_OPERATIONS = 100_000
 """Of an iteration of a stage, computing among them: 128 layers with 12 collectives, 64 times. A
@@ -93,19 +93,10 @@ class Passes:
                 if slot.micro_batch >= m:
                     continue
                 passes = self.forward if slot.forward else self.backward
-                operations.add(*self._boundary(layout, stage, slot, "receive"))
+                where = layout, stage, slot
+                operations.add(*boundary(*where, "receive", self.boundary_bytes))
                 operations.add(*passes[slot.micro_batch][slot.chunk])
-                operations.add(*self._boundary(layout, stage, slot, "send"))
+                operations.add(*boundary(*where, "send", self.boundary_bytes))
             operations.add(*self.after)
             found.append(operations.complete())
         return tuple(found)
-
-    def _boundary(self, layout: Layout, stage: int, slot: Slot, kind: str) -> Iterable[Operation]:
-        """Yield the message from the chunk before in the direction of the pass, or to the next."""
-        p, n_chunks = layout.pp, layout.pp * layout.interleave
-        chunk = slot.chunk * p + stage
-        other = chunk + 1 if slot.forward == (kind == "send") else chunk - 1
-        if 0 <= other < n_chunks:
-            tag = 2 * (slot.micro_batch * n_chunks + min(chunk, other)) + slot.forward
-            phase = "forward" if slot.forward else "backward"
-            yield Operation(kind, "pp", self.boundary_bytes, phase=phase, peer=other % p, tag=tag)

@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le
 from netsim.errors import NetcosimError
 from netsim.parameters import OneOf
 from netsim.traffic import Program
-from patterns.build import build_program, check_common, join, make_messages, need_messages
+from patterns.build import build_program, join, make_messages, need_messages
 from patterns.collectives.library import Collective
 from patterns.entry import Pattern
 from patterns.training.layout import PEAK_FLOPS
@@ -83,7 +83,6 @@ def inference(
     all-reduces of a phase are one of their total bytes, a ring of the instance. The model has the
     sizes, in place of ``message_bytes``.
     """
-    check_common(n_ranks, message_bytes, iterations)
     tp, half = settings.tp, n_ranks // 2
     if n_ranks % (2 * tp):
         raise NetcosimError(

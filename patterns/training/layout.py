@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le
 
 from netsim.errors import NetcosimError
+from netsim.limits import MAX_INDEX
+from netsim.parameters import OneOf, ReadIf
 from patterns.training.model import Model
 
 NONE, BATCH, DUALPIPE = "none", "batch", "dualpipe"
@@ -42,49 +47,50 @@ PEAK_FLOPS: dict[str, float] = {
 class Layout:
     """Degrees of parallelism and what the framework does with them."""
 
-    tp: int = 1
-    cp: int = 1
-    pp: int = 1
+    tp: Annotated[int, "tensor parallelism", Ge(1)] = 1
+    cp: Annotated[int, "context parallelism", Ge(1)] = 1
+    pp: Annotated[int, "stages of the pipeline", Ge(1)] = 1
     dp: int = 1
-    ep: int = 1
-    """tp, cp, pp, dp, ep: Tensor, context, pipeline and data parallelism; ``ep`` GPUs of the ``dp``
-    share the experts."""
-    zero: int = 0
+    """Data parallelism."""
+    ep: Annotated[int, "data-parallel GPUs that share the experts", Ge(1)] = 1
+    zero: Annotated[int, "ZeRO stage; 3: FSDP", Ge(0), Le(3)] = 0
     """0: gradients are all-reduced. 1 or 2: they are reduce-scattered, then parameters are
     gathered. 3 (FSDP): parameters are gathered before a layer's forward and backward pass, and
     gradients reduce-scattered after it, for each micro-batch."""
-    interleave: int = 1
-    """Chunks of layers on each stage of the pipeline."""
-    micro_batches: int = 1
-    micro_batch: int = 1
-    """micro_batches, micro_batch: Micro-batches of an iteration, and sequences in each, of one
-    data-parallel replica."""
-    sequence_parallel: bool = False
-    """Tensor parallelism by all-gather and reduce-scatter in place of all-reduce."""
-    recompute: bool = False
-    """Whether the backward pass repeats the forward pass."""
-    bucket_bytes: int = 0
-    """Most bytes of gradients reduced together; 0: those of a layer."""
+    gather_tensors: Annotated[
+        bool,
+        "ZeRO-3 gathers tensor by tensor, and small ones after the step too (DeepSpeed)",
+        ReadIf(("zero",), lambda zero: zero == 3, "zero is 3"),
+    ] = False
+    interleave: Annotated[int, "chunks of layers on each stage of the pipeline", Ge(1)] = 1
+    micro_batches: Annotated[int, "micro-batches of an iteration and replica", Ge(1)] = 1
+    micro_batch: Annotated[int, "sequences in a micro-batch", Ge(1), Le(MAX_INDEX)] = 1
+    sequence_parallel: Annotated[
+        bool, "tensor parallelism by all-gather and reduce-scatter, not all-reduce"
+    ] = False
+    expert_overlap: Annotated[
+        str, "tokens are sent to experts and back beside computing", OneOf(EXPERT_OVERLAPS)
+    ] = NONE
+    """With "dualpipe" a GPU of stage s has the layers of stage pp - 1 - s too, for the half of the
+    micro-batches that goes the other way."""
+    dispatch_bytes: Annotated[
+        int, "bytes of an element on its way to an expert; 1: fp8", Ge(1), Le(4)
+    ] = 2
+    """It comes back in ``element_bytes``."""
+    expert_nodes: Annotated[
+        int, "most nodes that a token is sent to, once each; 0: once an expert", Ge(0)
+    ] = 0
+    expert_skew: Annotated[
+        float, "tokens of the busiest GPU's experts over the mean; all wait for it", Ge(1)
+    ] = 1.0
+    recompute: Annotated[bool, "whether the backward pass repeats the forward pass"] = False
+    bucket_bytes: Annotated[int, "gradients reduced together; 0: those of a layer", Ge(0)] = 0
+    gradient_bytes: Annotated[int, "bytes of a gradient that is reduced", Ge(1)] = 2
+    gpus_per_node: Annotated[int, "GPUs of a node, for hierarchical and expert_nodes", Ge(1)] = 1
     element_bytes: int = 2
-    gradient_bytes: int = 2
-    """element_bytes, gradient_bytes: Bytes of a parameter or activation, and of a gradient that is
-    reduced."""
-    gather_tensors: bool = False
-    """Whether ZeRO-3 gathers tensor by tensor (DeepSpeed), not layer by layer, and small tensors
-    once more after the step, to keep them."""
+    """Of a parameter or activation."""
     prefetch: int = 1
     """Layers that ZeRO-3 gathers ahead of the one that computes."""
-    expert_overlap: str = NONE
-    """A key of `EXPERT_OVERLAPS`. With "dualpipe" a GPU of stage s has the layers of stage
-    pp - 1 - s too, for the half of the micro-batches that goes the other way."""
-    dispatch_bytes: int = 2
-    """Bytes of an element on its way to an expert; it comes back in ``element_bytes``."""
-    expert_nodes: int = 0
-    """Most nodes that a token is sent to, once each (node-limited routing); 0: once an expert."""
-    expert_skew: float = 1.0
-    """Tokens of the busiest GPU's experts over the mean. All wait for it, so all are taken to send
-    and compute as much."""
-    gpus_per_node: int = 1
 
     @property
     def gpus(self) -> int:

@@ -188,6 +188,20 @@ def iteration(
     return _Stage(model, layout, stage, mine).operations()
 
 
+def boundary(
+    layout: Layout, stage: int, slot: Slot, kind: str, n_bytes: int
+) -> tuple[Operation, ...]:
+    """Return the receive from the chunk before in the direction of a pass, or the send to the one
+    after; nothing at the ends of the pipeline."""
+    n, own = layout.positions, layout.position(stage, slot.chunk)
+    other = own + 1 if slot.forward == (kind == "send") else own - 1
+    if slot.part == "weights" or not 0 <= other < n:
+        return ()
+    peer = layout.stage_of(other, slot.chunk)
+    tag = (slot.micro_batch * n + min(own, other)) * 2 + slot.forward
+    return (Operation(kind, "pp", n_bytes, phase=_phase(slot), peer=peer, tag=tag),)
+
+
 class _Part(NamedTuple):
     """Computing in a pass of a block, and the collective after it."""
 
@@ -240,23 +254,8 @@ class _Stage:
         return len(self.ops) - 1
 
     def _boundary(self, slot: Slot, kind: str, beside: bool = False) -> None:
-        """Receive from the chunk before in the direction of the pass, or send to the one after."""
-        n = self.layout.positions
-        own = self.layout.position(self.stage, slot.chunk)
-        other = own + 1 if slot.forward == (kind == "send") else own - 1
-        if slot.part == "weights" or not 0 <= other < n:
-            return
-        self._add(
-            Operation(
-                kind,
-                "pp",
-                self.boundary_bytes,
-                phase=_phase(slot),
-                beside=beside,
-                peer=self.layout.stage_of(other, slot.chunk),
-                tag=(slot.micro_batch * n + min(own, other)) * 2 + slot.forward,
-            )
-        )
+        one = boundary(self.layout, self.stage, slot, kind, self.boundary_bytes)
+        self.ops += [replace(op, beside=beside) for op in one]
 
     def _parts(self, slot: Slot, block: Block) -> list[_Part]:
         """Return the computing of a block's pass in equal parts, each before a collective."""

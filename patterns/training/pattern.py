@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from netsim.traffic import Program
-from patterns.build import check_common
 from patterns.entry import Pattern
 from patterns.training.layout import GROUPS
 from patterns.training.program import program_of
 from patterns.training.settings import TrainingSettings
-from patterns.training.times import bytes_sent, computing_s, timeline
+from patterns.training.times import bytes_sent, communication_lines, computing_s, timeline
 
 
 def training(
     n_ranks: int, message_bytes: int, iterations: int, settings: TrainingSettings
 ) -> Program:
     """Build the program of iterations of training a transformer, which has the sizes."""
-    check_common(n_ranks, message_bytes, iterations)
     layout = settings.layout(n_ranks)
     return program_of(
         settings.stages(layout),
@@ -34,7 +32,7 @@ def _ranks(settings: TrainingSettings) -> int:
 
 def _used(n_ranks: int, settings: TrainingSettings) -> int:
     dp, rest = divmod(n_ranks, settings.ranks_of_replica)
-    fits = dp > 0 and not rest and settings.dp in (0, dp) and dp % settings.ep == 0
+    fits = dp > 0 and not rest and settings.dp in (0, dp) and dp % settings.shape.ep == 0
     return n_ranks if fits else 0
 
 
@@ -61,17 +59,12 @@ def summary(n_ranks: int, bandwidth_Bps: float, settings: TrainingSettings) -> l
         f"{found.seconds:.4g} s (MFU {100 * settings.mfu * useful_s / found.seconds:.3g} %)",
         f"  {model.parameters():,} parameters, {tokens:,} tokens an iteration",
         f"  computing {computing:.4g} s on the busiest stage, pipeline bubble {bubble_s:.3g} s",
-        "  parallelism  GPUs  bytes a GPU sends  bus bandwidth  exposed",
     ]
-    for group, bandwidth in bandwidths.items():
-        most = max(one[group] for one in sent)
-        if most:
-            waited = f"{exposed[group]:.3g} s" if group in exposed else "counted as dp"
-            lines.append(
-                f"  {group:11}  {layout.size_of(group):4}  {most / 1e9:14.4g} GB  "
-                f"{bandwidth / 1e9:8.4g} GB/s  {waited}"
-            )
-    return lines
+    rows = [
+        (group, layout.size_of(group), max(one[group] for one in sent), speed)
+        for group, speed in bandwidths.items()
+    ]
+    return [*lines, *communication_lines("parallelism", rows, exposed)]
 
 
 PATTERN = Pattern(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netsim.errors import NetcosimError
@@ -39,6 +39,25 @@ def bytes_sent(operations: Sequence[Operation], layout: Layout) -> dict[str, flo
 def computing_s(operations: Sequence[Operation]) -> float:
     """Return the seconds of computing in an iteration."""
     return sum(op.seconds for op in operations)
+
+
+def communication_lines(
+    title: str,
+    sent: Iterable[tuple[str, int, float, float]],
+    exposed_s: Mapping[str, float],
+    scale: float = 1.0,
+) -> list[str]:
+    """Return a table of (what communicates, GPUs, most bytes of a GPU, bus bandwidth)."""
+    shown = [row for row in sent if row[2] and row[1] > 1]
+    width = max(map(len, [title, *(what for what, *_ in shown)]))
+    lines = [f"  {title:{width}}  GPUs  bytes a GPU sends  bus bandwidth  exposed"]
+    for what, gpus, most, speed in shown:
+        waited = f"{exposed_s.get(what, 0.0) * scale:.3g} s" if what != "edp" else "counted as dp"
+        lines.append(
+            f"  {what:{width}}  {gpus:4}  {most * scale / 1e9:14.4g} GB  {speed / 1e9:8.4g} GB/s  "
+            f"{waited}"
+        )
+    return lines
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,13 @@ from experiments.curve.config import CurveSection, curve_from
 from experiments.curve.output import summary
 from experiments.curve.point import _state, curve_point
 from experiments.kit.offered import lone_time_ps
-from experiments.kit.open_loop import open_loop
+from experiments.kit.open_loop import matrix_destinations, open_loop
 from netcosim.cli import main
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.registry import make_routing
 from netsim.topologies.torus import torus
 from netsim.units import short_name
-from patterns.destinations import matrix_destinations
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "g": 9}
 

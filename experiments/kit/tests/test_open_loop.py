@@ -118,14 +118,16 @@ def test_open_loop_errors() -> None:
 
 def test_mappings_keep_the_ranks_of_a_node_together() -> None:
     nodes = np.array([9, 4, 7, 2], dtype=np.int32)
-    assert mapping.in_order(nodes, 2).tolist() == [9, 9, 4, 4, 7, 7, 2, 2]
-    mixed = mapping.random(nodes, 2, np.random.default_rng(3))
+    rng = np.random.default_rng(3)
+    in_order = mapping.map_ranks("in-order", nodes, 2, rng)
+    assert in_order.tolist() == [9, 9, 4, 4, 7, 7, 2, 2]
+    mixed = mapping.map_ranks("random", nodes, 2, rng)
     assert mixed[::2].tolist() == mixed[1::2].tolist()
     assert sorted(mixed[::2].tolist()) == [2, 4, 7, 9]
-    firsts = {int(mapping.random(nodes, 1, np.random.default_rng(s))[0]) for s in range(60)}
+    firsts = {int(mapping.map_ranks("random", nodes, 1, rng)[0]) for _ in range(60)}
     assert firsts == {2, 4, 7, 9}
     with pytest.raises(NetcosimError, match="ranks_per_node = 0"):
-        mapping.in_order(nodes, 0)
+        mapping.map_ranks("in-order", nodes, 0, rng)
 
 
 def test_mappings_by_domain_and_by_rail() -> None:

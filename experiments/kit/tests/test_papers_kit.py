@@ -8,11 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
-from experiments.kit.frames import against_baseline, lookup
+from experiments.kit.frames import against_baseline, first_seen, lookup
 from experiments.kit.panels import MarkStyle, dots, panels
 from experiments.kit.papers import Options, Reading, load_paper
 from experiments.kit.readings import side_by_side, which_fits
-from netcosim.runs.frames import first_seen
 from queuesim.statistics import Interval
 
 says = ClaimBuilder("Fig. 1", "ugal-l")

@@ -14,11 +14,10 @@ from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
 from experiments.kit.fattree_workloads.cases import CAB_PART, CAB_SMALL, OBLIVIOUS
 from experiments.kit.fattree_workloads.speedups import against_ta
-from experiments.kit.frames import lookup
+from experiments.kit.frames import cells, first_seen, groups, lookup
 from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options
 from netcosim.report.figures.style import INK
-from netcosim.runs.frames import cells, first_seen, groups
 from netcosim.runs.points import point_rng
 from queuesim.statistics import Interval, bootstrap_ratio
 

@@ -14,7 +14,7 @@ from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.fattree_workloads.cases import CAB_SMALL, SETTINGS, SIMULATED, Case, scaled
 from experiments.kit.fattree_workloads.speedups import SAME_JOB, against_ta
-from experiments.kit.frames import lookup
+from experiments.kit.frames import groups, lookup
 from experiments.kit.panels import MarkStyle, dots, panels
 from experiments.kit.papers import Analysis, Options
 from experiments.pollard.interference.speedups import (
@@ -29,7 +29,6 @@ from experiments.pollard.interference.speedups import (
     printed,
 )
 from netcosim.report.figures.style import INK, colour, grid, marker
-from netcosim.runs.frames import groups
 
 CASES = (SIMULATED, CAB_SMALL)
 PACKET_TOLERANCE = 0.05

@@ -116,25 +116,6 @@ def network_schedulers(script: ModuleType, folder: Path, patch: pytest.MonkeyPat
     return folder / "network-schedulers-queue.csv"
 
 
-def controls(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "CONGESTION_CONTROLS", script.CONGESTION_CONTROLS[:2])
-    patch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
-    log = script.FAT_TREES.small.name
-    table = script.gains(script.Options(scale="quick"), log)
-    assert set(table["control"]) == set(script.CONGESTION_CONTROLS)
-    table.to_csv(script.TABLE, index=False)
-    return Path(script.TABLE)
-
-
-def parts(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
-    table = script.table(script.Options(scale="quick"), (script.FAT_TREES.small.name,))
-    assert set(table["placement"]) == {"random", "baseline"}
-    assert (table["gain"] - table["interference"] - table["locality"]).abs().max() < 1e-3
-    table.to_csv(script.TABLE, index=False)
-    return Path(script.TABLE)
-
-
 def network_schedulers_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     patch.setattr(script, "CASES", {"two rings": script.CASES["two rings"]})
     script.main()
@@ -190,9 +171,9 @@ SMALL: dict[str, Small] = {
     f"{small.__name__}.py": small
     for small in (
         *(ai_clusters_packets, draw_house, draw_report, draw_speed, draw_validation),
-        *(controls, fit_isolation_gain, learning_cells, learning_speed, neighbours),
+        *(fit_isolation_gain, learning_cells, learning_speed, neighbours),
         *(flow_errors, network_schedulers, network_schedulers_packets, three_ways),
-        *(packet_errors, parts, whole_schedules),
+        *(packet_errors, whole_schedules),
     )
 }
 

@@ -17,19 +17,13 @@ from experiments.calibration.load_curves import (
     draw_curves,
 )
 from experiments.calibration.point import FUNCTION, load_point, lone_point
-from experiments.kit.data import paper_figures, read_data
+from experiments.kit.data import read_data
 from experiments.kit.load_networks import NETWORKS, limit_of
-from experiments.kit.logs import logs_folder
-from experiments.kit.papers import Options, Paper, Point, check_known
+from experiments.kit.paper_folder import checker, folder_paper
+from experiments.kit.papers import Options, Point
 
 STUDY = read_data("calibration")
-
-
-def check(options: Options) -> None:
-    """Raise NetcosimError for a routing, measure or setting that the calibration does not know."""
-    known = sorted({name for network in NETWORKS.values() for name in network.routings})
-    check_known(options, "the calibration", known, ("logs",))
-    logs_folder(options)
+ROUTINGS = sorted({name for network in NETWORKS.values() for name in network.routings})
 
 
 def _routings(network: str, options: Options) -> tuple[str, ...]:
@@ -83,10 +77,5 @@ PARTS: dict[str, tuple[Any, ...]] = {
     "easy": (easy.FUNCTION, easy.points, easy.analyse),
 }
 """Of each figure: its point function and points, its analysis, its drawing if it has one."""
-PAPER = Paper(
-    name="calibration",
-    title=STUDY["title"],
-    figures=paper_figures("calibration", PARTS),
-    check=check,
-    default="all",
-)
+CHECK = checker("the calibration", ("logs",), ROUTINGS)
+PAPER = folder_paper("calibration", PARTS, CHECK, default="all")

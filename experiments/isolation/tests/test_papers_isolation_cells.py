@@ -152,6 +152,25 @@ def test_an_attack_changes_one_thing() -> None:
 
 
 @pytest.mark.full
+def test_controls_and_parts_on_synthetic_jobs(tmp_path, monkeypatch) -> None:
+    """A control changes jobs that congest; the parts of a gain are all of it."""
+    monkeypatch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
+    found = {}
+    for name in ("controls", "parts"):
+        done = reproduce("isolation", name, out_dir=tmp_path, options=QUICK, progress=False)
+        assert done is not None
+        assert not done.failed
+        found[name] = done.analysis.tables[name]
+    by_control = found["controls"].set_index(["placement", "control"])["by_node"].unstack()
+    assert list(by_control.columns) == ["credits", "dcqcn"]
+    assert (by_control["credits"] != by_control["dcqcn"]).any()
+    parts = found["parts"].set_index("placement")
+    assert set(parts.index) == {"random", "baseline"}
+    assert (parts["gain"] - parts["interference"] - parts["locality"]).abs().max() < 1e-3
+    assert parts["gain"].to_dict() == by_control["credits"].to_dict()
+
+
+@pytest.mark.full
 def test_the_figure_on_synthetic_jobs(tmp_path) -> None:
     done = reproduce("isolation", "cells", out_dir=tmp_path, options=QUICK, progress=False)
     assert done is not None

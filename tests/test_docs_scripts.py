@@ -10,14 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from netcosim.cli import main
-from netcosim.runs.points import replaced
-from workloads.swf import write_swf
-from workloads.synthetic import laas_workload
 
 ROOT = Path(__file__).resolve().parents[1]
 Small = Callable[[ModuleType, Path, pytest.MonkeyPatch], Path]
@@ -91,19 +87,6 @@ def learning_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) 
     return folder / "speed.csv"
 
 
-def neighbours(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    full = script.content
-
-    def content(*given: Any) -> dict[str, Any]:
-        changes = {"workload.synthetic.n_jobs": 60, "run.snapshots": 1}
-        return replaced(full(*given), changes)
-
-    patch.setattr(script, "content", content)
-    patch.setattr(script, "MACHINES", dict([*script.MACHINES.items()][-1:]))
-    script.main()
-    return folder / "neighbours.csv"
-
-
 def network_schedulers(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     shares = {name: (of, 1, printed) for name, (of, _, printed) in script.SHARES.items()}
     patch.setattr(script, "SHARES", shares)
@@ -122,17 +105,6 @@ def network_schedulers_packets(script: ModuleType, folder: Path, patch: pytest.M
     return folder / "network-schedulers-packets.csv"
 
 
-def three_ways(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    log = folder / "log.swf"
-    write_swf(laas_workload(30, 8, np.random.default_rng(1)), log)
-    (folder / "three-ways.csv").unlink()
-    patch.setattr(script, "SNAPSHOTS", {"kth-sp2": 1})
-    models = {**script.MODELS, "measured": {"measured": {"rounds": 1}}}
-    patch.setattr(script, "MODELS", models)
-    script.main([str(log), "kth-sp2", "10", "1"])
-    return folder / "three-ways.csv"
-
-
 def flow_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     script.TABLE.parent.mkdir(parents=True)
     page = ROOT / "experiments" / "calibration" / "coupled.md"
@@ -141,18 +113,6 @@ def flow_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> 
     script.write(pd.DataFrame(script.run_point(point)["jobs"]))
     assert script.PAGE.read_text() != page.read_text()
     return Path(script.TABLE)
-
-
-def packet_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    page = ROOT / "experiments" / "calibration" / "coupled.md"
-    script.PAGE.write_bytes(page.read_bytes())
-    patch.setattr(script, "TABLE", folder / "few.csv")
-    patch.setattr(script, "NETWORKS", {"dragonfly 72": ("minimal",)})
-    patch.setattr(script, "MIXES", 1)
-    script.main(["1"])
-    script.write_page()
-    assert script.PAGE.read_text() != page.read_text()
-    return folder / "few.csv"
 
 
 def whole_schedules(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
@@ -171,9 +131,9 @@ SMALL: dict[str, Small] = {
     f"{small.__name__}.py": small
     for small in (
         *(ai_clusters_packets, draw_house, draw_report, draw_speed, draw_validation),
-        *(fit_isolation_gain, learning_cells, learning_speed, neighbours),
-        *(flow_errors, network_schedulers, network_schedulers_packets, three_ways),
-        *(packet_errors, whole_schedules),
+        *(fit_isolation_gain, learning_cells, learning_speed),
+        *(flow_errors, network_schedulers, network_schedulers_packets),
+        whole_schedules,
     )
 }
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.calibration import easy, flow_levels, whole_schedules
+from experiments.calibration import (
+    easy,
+    flow_levels,
+    neighbours,
+    packet_errors,
+    three_ways,
+    whole_schedules,
+)
 from experiments.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
@@ -74,6 +81,9 @@ PARTS: dict[str, tuple[Any, ...]] = {
         whole_schedules.points,
         whole_schedules.analyse,
     ),
+    "three-ways": (three_ways.FUNCTION, three_ways.points, three_ways.analyse),
+    "packet-errors": (packet_errors.FUNCTION, packet_errors.points, packet_errors.analyse),
+    "neighbours": (neighbours.FUNCTION, neighbours.points, neighbours.analyse),
     "easy": (easy.FUNCTION, easy.points, easy.analyse),
 }
 """Of each figure: its point function and points, its analysis, its drawing if it has one."""

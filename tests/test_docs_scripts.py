@@ -20,18 +20,6 @@ Small = Callable[[ModuleType, Path, pytest.MonkeyPatch], Path]
 """Run a script's module small, with its folder's copy; return a file that it has written."""
 
 
-def ai_clusters_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    cells = sys.modules[script.cell_content.__module__]
-    patch.setitem(cells.STUDY, "quick", {**cells.STUDY["quick"], "nodes": 16, "n_jobs": 8})
-    patch.setattr(script, "OPTIONS", script.Options(scale="quick"))
-    patch.setattr(script, "CELLS", [{**script.CELLS[0], "log": "frontier"}])
-    patch.setattr(script, "SNAPSHOTS", 1)
-    steady = {"least_iterations": 4, "most_iterations": 4}
-    patch.setattr(script, "STEADY", {**script.STEADY, **steady})
-    script.main()
-    return folder / "packets.csv"
-
-
 def draw_house(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     patch.setattr(script, "ROOT", ROOT)
     script.main()
@@ -130,7 +118,7 @@ def whole_schedules(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch)
 SMALL: dict[str, Small] = {
     f"{small.__name__}.py": small
     for small in (
-        *(ai_clusters_packets, draw_house, draw_report, draw_speed, draw_validation),
+        *(draw_house, draw_report, draw_speed, draw_validation),
         *(fit_isolation_gain, learning_cells, learning_speed),
         *(flow_errors, network_schedulers, network_schedulers_packets),
         whole_schedules,

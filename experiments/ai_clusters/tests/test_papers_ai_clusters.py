@@ -165,3 +165,15 @@ def test_quick_scale_runs_and_finds_contention_under_random_servers(tmp_path: An
     )
     assert again is not None
     assert again.computed == 0
+
+
+@pytest.mark.full
+def test_quick_packets_are_those_of_isolated_jobs(tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setitem(cells.STUDY, "quick", {**cells.STUDY["quick"], "nodes": 16, "n_jobs": 8})
+    options = Options(scale="quick")
+    done = reproduce("ai-clusters", "packets", out_dir=tmp_path, options=options, progress=False)
+    assert done is not None
+    assert not done.failed
+    found = done.analysis.tables["packets"].set_index("placement")
+    assert set(found.index) == set(cells.TODAY)
+    assert (found.loc["baseline", ["packets_alone", "fluid_alone"]] == 1).all(axis=None)

@@ -164,7 +164,8 @@ def test_controls_and_parts_on_synthetic_jobs(tmp_path, monkeypatch) -> None:
     by_control = found["controls"].set_index(["placement", "control"])["by_node"].unstack()
     assert by_control["credits"].equals(by_control["dcqcn"].rename("credits"))
     points = again.control_points(QUICK)
-    controls = {p["config"]["machine"]["packet"]["congestion_control"] for p in points}
+    packets = [p["config"]["machine"]["packet"] for p in points]
+    controls = {packet.get("congestion_control", "credits") for packet in packets}
     assert controls == set(by_control.columns) == {"credits", "dcqcn"}
     parts = found["parts"].set_index("placement")
     assert set(parts.index) == {"random", "baseline"}

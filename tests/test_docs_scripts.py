@@ -75,24 +75,6 @@ def learning_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) 
     return folder / "speed.csv"
 
 
-def network_schedulers(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    shares = {name: (of, 1, printed) for name, (of, _, printed) in script.SHARES.items()}
-    patch.setattr(script, "SHARES", shares)
-    patch.setattr(script, "PAIRS", 5)
-    patch.setattr(script, "BINS", ((0.0, 1.01),))
-    script.small()
-    patch.setattr(script, "METHODS", script.METHODS[:1])
-    script.queue(5)
-    assert (folder / "network-schedulers.csv").read_text()
-    return folder / "network-schedulers-queue.csv"
-
-
-def network_schedulers_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "CASES", {"two rings": script.CASES["two rings"]})
-    script.main()
-    return folder / "network-schedulers-packets.csv"
-
-
 def flow_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     script.TABLE.parent.mkdir(parents=True)
     page = ROOT / "experiments" / "calibration" / "coupled.md"
@@ -120,8 +102,7 @@ SMALL: dict[str, Small] = {
     for small in (
         *(draw_house, draw_report, draw_speed, draw_validation),
         *(fit_isolation_gain, learning_cells, learning_speed),
-        *(flow_errors, network_schedulers, network_schedulers_packets),
-        whole_schedules,
+        *(flow_errors, whole_schedules),
     )
 }
 

@@ -75,34 +75,11 @@ def learning_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) 
     return folder / "speed.csv"
 
 
-def flow_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    script.TABLE.parent.mkdir(parents=True)
-    page = ROOT / "experiments" / "calibration" / "coupled.md"
-    script.PAGE.write_bytes(page.read_bytes())
-    point = script.points(script.Options(scale="quick"))[0]
-    script.write(pd.DataFrame(script.run_point(point)["jobs"]))
-    assert script.PAGE.read_text() != page.read_text()
-    return Path(script.TABLE)
-
-
-def whole_schedules(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "STORED", folder / "whole-schedules")
-    [point, *_] = [
-        point
-        for point in script.points(script.Options(scale="quick"))
-        if point["run_time_model"] == "coupled-flow"
-    ]
-    patch.setattr(script, "points", lambda options: [point])
-    script.main(["coupled-flow"])
-    return folder / "whole-schedules" / "coupled-flow.csv"
-
-
 SMALL: dict[str, Small] = {
     f"{small.__name__}.py": small
     for small in (
         *(draw_house, draw_report, draw_speed, draw_validation),
         *(fit_isolation_gain, learning_cells, learning_speed),
-        *(flow_errors, whole_schedules),
     )
 }
 

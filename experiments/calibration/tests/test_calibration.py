@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -31,7 +32,6 @@ from experiments.kit.load_networks import (
 from experiments.kit.offered import lone_load, offered_load, on_clock
 from experiments.kit.open_loop import lone_messages, open_loop
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.routing.registry import make_routing
@@ -314,16 +314,14 @@ def test_points_run_and_analyse() -> None:
 
 
 @pytest.mark.full
-def test_quick_figures_of_the_coupled_models(tmp_path: Path) -> None:
+def test_quick_figures_of_the_coupled_models(tmp_path: Path, reproduced: Any) -> None:
     """Jobs that neighbours hold up, packets beside longer loops, and three ways from a log."""
     folder = tmp_path / "logs"
     folder.mkdir()
     write_swf(laas_workload(30, 8, np.random.default_rng(1)), folder / KTH.files[1])
     options, found = Options("quick", settings={"logs": str(folder)}), {}
     for name in ("neighbours", "packet-errors", "three-ways"):
-        done = reproduce("calibration", name, out_dir=tmp_path, options=options, progress=False)
-        assert done is not None
-        assert not done.failed
+        done = reproduced("calibration", name, options)
         found[name] = next(iter(done.analysis.tables.values()))
     assert found["neighbours"]["rank_correlation"].between(-1, 1).all()
     assert found["packet-errors"]["p90"].iloc[-1] < 10
@@ -331,8 +329,7 @@ def test_quick_figures_of_the_coupled_models(tmp_path: Path) -> None:
     assert list(by_model.index) == list(MODELS)
     assert by_model["as-logged"] == 1 < by_model["coupled-packets"]
     options = Options(settings={"logs": str(tmp_path)})
-    done = reproduce("calibration", "three-ways", out_dir=tmp_path, options=options, progress=False)
-    assert done is not None
+    done = reproduced("calibration", "three-ways", options)
     assert "kth-sp2: put KTH-SP2" in "\n".join(done.analysis.notes)
 
 

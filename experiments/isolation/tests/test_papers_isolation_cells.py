@@ -9,7 +9,6 @@ import pytest
 from experiments.isolation import again, cells
 from experiments.isolation.stretches import STUDY
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 
 QUICK = Options(scale="quick")
 CELL = {"log": "thunder", "placement": "random", "network": "static", "drive": "1"}
@@ -152,14 +151,12 @@ def test_an_attack_changes_one_thing() -> None:
 
 
 @pytest.mark.full
-def test_controls_and_parts_on_synthetic_jobs(tmp_path, monkeypatch) -> None:
+def test_controls_and_parts_on_synthetic_jobs(reproduced, monkeypatch) -> None:
     """Jobs that do not congest gain as much under a control; the parts of a gain are all of it."""
     monkeypatch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
     found = {}
     for name in ("controls", "parts"):
-        done = reproduce("isolation", name, out_dir=tmp_path, options=QUICK, progress=False)
-        assert done is not None
-        assert not done.failed
+        done = reproduced("isolation", name)
         found[name] = done.analysis.tables[name]
     by_control = found["controls"].set_index(["placement", "control"])["by_node"].unstack()
     assert by_control["credits"].equals(by_control["dcqcn"].rename("credits"))
@@ -174,10 +171,8 @@ def test_controls_and_parts_on_synthetic_jobs(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.full
-def test_the_figure_on_synthetic_jobs(tmp_path) -> None:
-    done = reproduce("isolation", "cells", out_dir=tmp_path, options=QUICK, progress=False)
-    assert done is not None
-    assert not done.failed
+def test_the_figure_on_synthetic_jobs(reproduced) -> None:
+    done = reproduced("isolation", "cells")
     tables = done.analysis.tables
     n_cells = len(cells.designed("synth-small", QUICK))
     assert len(tables["gain"]) == n_cells * len(cells.POLICIES)

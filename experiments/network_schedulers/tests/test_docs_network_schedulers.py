@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 from experiments.network_schedulers import packets
 from experiments.network_schedulers.optimum import SHARES
 
@@ -62,17 +61,11 @@ def test_packets_again(name):
 
 
 @pytest.mark.full
-def test_figures_on_small_cases(tmp_path):
+def test_figures_on_small_cases(reproduced):
     """Shares are at most one, and isolated jobs are the least that a queue can cost."""
     tables = {}
     for name in ("optimum", "queue"):
-        options = Options(scale="quick")
-        done = reproduce(
-            "network-schedulers", name, out_dir=tmp_path, options=options, progress=False
-        )
-        assert done is not None
-        assert not done.failed
-        tables |= done.analysis.tables
+        tables |= reproduced("network-schedulers", name).analysis.tables
     stored = rows("network-schedulers.csv")
     assert list(tables["optimum"]["item"]) == [row["item"] for row in stored]
     shares = tables["optimum"].iloc[: len(SHARES)]

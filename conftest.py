@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,22 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
             target.write("<svg></svg>")
 
     monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+@pytest.fixture
+def reproduced(tmp_path: Path) -> Callable[..., Any]:
+    """Reproduces a figure in the test's folder, quick by default: all its points are computed."""
+    from experiments.kit.papers import Options
+    from experiments.kit.reproduce import reproduce
+
+    def done(paper: str, figure: str, options: Any = None) -> Any:
+        options = options or Options(scale="quick")
+        found = reproduce(paper, figure, out_dir=tmp_path, options=options, progress=False)
+        assert found is not None
+        assert not found.failed
+        return found
+
+    return done
 
 
 @pytest.fixture(scope="module")

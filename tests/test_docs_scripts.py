@@ -10,30 +10,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from netcosim.cli import main
-from netcosim.runs.points import replaced
-from workloads.swf import write_swf
-from workloads.synthetic import laas_workload
 
 ROOT = Path(__file__).resolve().parents[1]
 Small = Callable[[ModuleType, Path, pytest.MonkeyPatch], Path]
 """Run a script's module small, with its folder's copy; return a file that it has written."""
-
-
-def ai_clusters_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    cells = sys.modules[script.cell_content.__module__]
-    patch.setitem(cells.STUDY, "quick", {**cells.STUDY["quick"], "nodes": 16, "n_jobs": 8})
-    patch.setattr(script, "OPTIONS", script.Options(scale="quick"))
-    patch.setattr(script, "CELLS", [{**script.CELLS[0], "log": "frontier"}])
-    patch.setattr(script, "SNAPSHOTS", 1)
-    steady = {"least_iterations": 4, "most_iterations": 4}
-    patch.setattr(script, "STEADY", {**script.STEADY, **steady})
-    script.main()
-    return folder / "packets.csv"
 
 
 def draw_house(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
@@ -91,108 +74,11 @@ def learning_speed(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) 
     return folder / "speed.csv"
 
 
-def neighbours(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    full = script.content
-
-    def content(*given: Any) -> dict[str, Any]:
-        changes = {"workload.synthetic.n_jobs": 60, "run.snapshots": 1}
-        return replaced(full(*given), changes)
-
-    patch.setattr(script, "content", content)
-    patch.setattr(script, "MACHINES", dict([*script.MACHINES.items()][-1:]))
-    script.main()
-    return folder / "neighbours.csv"
-
-
-def network_schedulers(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    shares = {name: (of, 1, printed) for name, (of, _, printed) in script.SHARES.items()}
-    patch.setattr(script, "SHARES", shares)
-    patch.setattr(script, "PAIRS", 5)
-    patch.setattr(script, "BINS", ((0.0, 1.01),))
-    script.small()
-    patch.setattr(script, "METHODS", script.METHODS[:1])
-    script.queue(5)
-    assert (folder / "network-schedulers.csv").read_text()
-    return folder / "network-schedulers-queue.csv"
-
-
-def controls(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "CONGESTION_CONTROLS", script.CONGESTION_CONTROLS[:2])
-    patch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
-    log = script.FAT_TREES.small.name
-    table = script.gains(script.Options(scale="quick"), log)
-    assert set(table["control"]) == set(script.CONGESTION_CONTROLS)
-    table.to_csv(script.TABLE, index=False)
-    return Path(script.TABLE)
-
-
-def parts(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
-    table = script.table(script.Options(scale="quick"), (script.FAT_TREES.small.name,))
-    assert set(table["placement"]) == {"random", "baseline"}
-    assert (table["gain"] - table["interference"] - table["locality"]).abs().max() < 1e-3
-    table.to_csv(script.TABLE, index=False)
-    return Path(script.TABLE)
-
-
-def network_schedulers_packets(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "CASES", {"two rings": script.CASES["two rings"]})
-    script.main()
-    return folder / "network-schedulers-packets.csv"
-
-
-def three_ways(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    log = folder / "log.swf"
-    write_swf(laas_workload(30, 8, np.random.default_rng(1)), log)
-    (folder / "three-ways.csv").unlink()
-    patch.setattr(script, "SNAPSHOTS", {"kth-sp2": 1})
-    models = {**script.MODELS, "measured": {"measured": {"rounds": 1}}}
-    patch.setattr(script, "MODELS", models)
-    script.main([str(log), "kth-sp2", "10", "1"])
-    return folder / "three-ways.csv"
-
-
-def flow_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    script.TABLE.parent.mkdir(parents=True)
-    page = ROOT / "experiments" / "calibration" / "coupled.md"
-    script.PAGE.write_bytes(page.read_bytes())
-    point = script.points(script.Options(scale="quick"))[0]
-    script.write(pd.DataFrame(script.run_point(point)["jobs"]))
-    assert script.PAGE.read_text() != page.read_text()
-    return Path(script.TABLE)
-
-
-def packet_errors(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    page = ROOT / "experiments" / "calibration" / "coupled.md"
-    script.PAGE.write_bytes(page.read_bytes())
-    patch.setattr(script, "TABLE", folder / "few.csv")
-    patch.setattr(script, "NETWORKS", {"dragonfly 72": ("minimal",)})
-    patch.setattr(script, "MIXES", 1)
-    script.main(["1"])
-    script.write_page()
-    assert script.PAGE.read_text() != page.read_text()
-    return folder / "few.csv"
-
-
-def whole_schedules(script: ModuleType, folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    patch.setattr(script, "STORED", folder / "whole-schedules")
-    [point, *_] = [
-        point
-        for point in script.points(script.Options(scale="quick"))
-        if point["run_time_model"] == "coupled-flow"
-    ]
-    patch.setattr(script, "points", lambda options: [point])
-    script.main(["coupled-flow"])
-    return folder / "whole-schedules" / "coupled-flow.csv"
-
-
 SMALL: dict[str, Small] = {
     f"{small.__name__}.py": small
     for small in (
-        *(ai_clusters_packets, draw_house, draw_report, draw_speed, draw_validation),
-        *(controls, fit_isolation_gain, learning_cells, learning_speed, neighbours),
-        *(flow_errors, network_schedulers, network_schedulers_packets, three_ways),
-        *(packet_errors, parts, whole_schedules),
+        *(draw_house, draw_report, draw_speed, draw_validation),
+        *(fit_isolation_gain, learning_cells, learning_speed),
     )
 }
 

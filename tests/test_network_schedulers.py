@@ -1,11 +1,8 @@
-"""Network schedulers: closed examples, laws, shares of an exhaustive optimum, CASSINI's gain."""
+"""Network schedulers: closed examples, laws, and schedules searched exhaustively."""
 
 from __future__ import annotations
 
-import csv
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,24 +11,14 @@ from test_periodic_jobs import job
 from cosim.network.periodic import JobGroup, NetworkPlan, iteration_times_s
 from cosim.network_schedulers import cassini, crux
 from cosim.registry import NETWORK_SCHEDULERS
+from experiments.network_schedulers.optimum import compatibility, drawn_jobs
 from netsim.traffic import PRIORITIES
-
-STUDY = Path(__file__).resolve().parents[1] / "experiments" / "network_schedulers"
-TABLES = STUDY / "tables"
-sys.path.append(str(TABLES))
-import network_schedulers as tables  # noqa: E402
-import network_schedulers_packets as packets  # noqa: E402
-
-
-def rows(name: str) -> list[dict[str, str]]:
-    with (TABLES / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("name", NETWORK_SCHEDULERS)
 @pytest.mark.parametrize("case", range(5))
 def test_a_plan_fits_its_group_and_depends_on_nothing_else(name, case):
-    group = JobGroup.of(tables.drawn_jobs(np.random.default_rng(case), 12, 6))
+    group = JobGroup.of(drawn_jobs(np.random.default_rng(case), 12, 6))
     plan, again = (
         NETWORK_SCHEDULERS[name]().plan(group, np.random.default_rng(3)) for _ in range(2)
     )
@@ -163,9 +150,9 @@ def test_an_order_is_cut_at_the_least_loss(seed):
 def test_the_score_is_one_less_the_mean_excess():
     """Two jobs that each send for 2/3 of the same time want a third of it too much."""
     group = JobGroup.of([job(0.5, 1, l0=1), job(0.5, 1, l0=1)])
-    assert tables.compatibility(group, np.random.default_rng(0)) == pytest.approx(2 / 3)
+    assert compatibility(group, np.random.default_rng(0)) == pytest.approx(2 / 3)
     halves = JobGroup.of([job(1, 1, l0=1), job(1, 1, l0=0.5)])
-    assert tables.compatibility(halves, np.random.default_rng(0)) == pytest.approx(1.0)
+    assert compatibility(halves, np.random.default_rng(0)) == pytest.approx(1.0)
 
 
 def test_iterations_of_different_lengths_go_around_their_common_multiple():
@@ -308,82 +295,3 @@ def test_jobs_that_nothing_can_align_are_left_alone():
     plan = cassini.Cassini().plan(group, np.random.default_rng(0))
     assert np.isnan(plan.start_s).all()
     assert not plan.pace_s.any()
-
-
-# What the page prints
-
-
-@pytest.mark.parametrize("name", tables.SHARES)
-def test_shares_of_the_optimum_are_those_of_the_table(name):
-    """The first cases, computed again; the mean of all is near what Crux prints."""
-    share = tables.SHARES[name][0]
-    row = next(one for one in rows("network-schedulers.csv") if one["item"] == name)
-    found = [share(case) for case in range(1 if "paths" in name else 3)]
-    assert float(row["min"]) - 5e-5 <= min(found) <= max(found) <= 1 + 1e-9
-    assert float(row["mean"]) > 0.95
-    if row["printed"]:
-        assert abs(float(row["mean"]) - float(row["printed"])) < 0.02
-
-
-def test_the_fluid_model_is_within_its_error_of_packets():
-    """The stored comparison: iterations among others within 5 %, mostly within 2.5 %."""
-    found = rows("network-schedulers-packets.csv")
-    errors = np.abs([float(row["error"]) for row in found])
-    assert {row["case"] for row in found} == set(packets.CASES)
-    assert errors.max() < 0.05
-    assert np.median(errors) < 0.025
-    for row in found:
-        assert float(row["isolated_fluid_ms"]) == pytest.approx(
-            float(row["isolated_packets_ms"]), rel=0.02
-        )
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", [name for name in packets.CASES if "GPT" not in name])
-def test_packets_again(name):
-    stored = [row for row in rows("network-schedulers-packets.csv") if row["case"] == name]
-    for row, found in zip(stored, packets.compared(name), strict=True):
-        assert float(row["packets_ms"]) == pytest.approx(found["packets_ms"], abs=1e-4)
-        assert float(row["fluid_ms"]) == pytest.approx(found["fluid_ms"], abs=1e-4)
-
-
-@pytest.mark.slow
-def test_gpt_beside_bert_again():
-    name = next(iter(packets.CASES))
-    stored = rows("network-schedulers-packets.csv")
-    for row, found in zip(stored, packets.compared(name), strict=False):
-        assert float(row["packets_ms"]) == pytest.approx(found["packets_ms"], abs=1e-4)
-
-
-QUEUES = ("network-schedulers-queue.csv", "network-schedulers-queue-5000.csv")
-
-
-def test_in_a_queue_paths_gain_more_than_priorities():
-    """The order of priorities on hashed paths differs between the two queues, as the page says."""
-    short, long = (
-        {(row["scheduler"], row["routing"]): float(row["gpu_time_ratio"]) for row in rows(name)}
-        for name in QUEUES
-    )
-    for found in (short, long):
-        assert found["crux", "pinned"] < found["none", "pinned"] < 1.1 < found["none", "ecmp"]
-        assert found["crux", "spray"] <= found["none", "spray"] < 1.02
-        assert found["none", "ecmp"] < found["cassini", "ecmp"]
-    assert short["crux", "ecmp"] < short["none", "ecmp"]
-    assert long["none", "ecmp"] < long["crux", "ecmp"]
-
-
-def test_the_pages_tables_are_those_that_are_stored():
-    page = (STUDY / "README.md").read_text(encoding="utf-8")
-    for row in rows("network-schedulers.csv"):
-        assert f"| {row['cases']} | {100 * float(row['mean']):.1f} % |" in page, row["item"]
-    errors = rows("network-schedulers-packets.csv")
-    assert f"at most {100 * max(abs(float(row['error'])) for row in errors):.1f} %" in page
-    for case in packets.CASES:
-        mine = [row for row in errors if row["case"] == case]
-        for level in ("fluid_ms", "packets_ms"):
-            assert f"| {', '.join(f'{float(row[level]):.2f}' for row in mine)} |" in page, case
-    for row in itertools.chain(*map(rows, QUEUES)):
-        longer = 100 * (float(row["gpu_time_ratio"]) - 1)
-        slowed = 100 * float(row["jobs_slowed"])
-        start = f"| `{row['scheduler']}` | `{row['routing']}` | "
-        assert f"{start}{longer:.1f} % | {slowed:.1f} % | {row['stretch_max']} |" in page

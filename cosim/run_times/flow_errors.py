@@ -1,8 +1,8 @@
 """Known errors of the flow level relative to packets, by routing and by class of jobs.
 
 Run times of jobs that share links, on random mixes that were not used to choose anything of the
-flow level. ``python experiments/calibration/tables/flow_errors.py`` writes the table;
-docs/flow-model.md describes the mixes.
+flow level. ``netcosim reproduce calibration flow`` computes the table; docs/flow-model.md describes
+the mixes.
 """
 
 from __future__ import annotations

@@ -223,9 +223,14 @@ def _alone(context: RunContext, model: Iterations, live: QueueResult, job: int) 
     placed = live.placements.placement(job, job).nodes[: live.workload.n_nodes[job]]
     nodes = np.asarray(placed, dtype=np.int32)
     situation = Situation(int(share[job]), nodes.tobytes(), float(fraction[job]))
+    return alone_over_isolated(model, situation, len(nodes)) - 1
+
+
+def alone_over_isolated(model: Iterations, situation: Situation, n_nodes: int) -> float:
+    """Return an iteration on a job's own nodes without other jobs, over that on the first nodes."""
     own = model.iterations.placed(situation)
-    isolated = model.iterations.isolated(int(share[job]), len(nodes), float(fraction[job]))
-    return own.iteration_s / isolated.iteration_s - 1 if own and isolated else 0.0
+    isolated = model.iterations.isolated(situation.share, n_nodes, situation.fraction)
+    return own.iteration_s / isolated.iteration_s if own and isolated else 1.0
 
 
 def joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

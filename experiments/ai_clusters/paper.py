@@ -8,28 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.ai_clusters import cells, draw
-from experiments.kit.data import paper_figures, read_data
-from experiments.kit.logs import logs_folder
-from experiments.kit.papers import Options, Paper, check_known
-from netsim.errors import NetcosimError
-
-
-def check(options: Options) -> None:
-    """Raise NetcosimError for what the study does not have; the routing is one of its factors."""
-    if options.routings:
-        raise NetcosimError("--routing: the routing is a factor of this study, not a choice")
-    check_known(options, "ai-clusters", (), ("logs",))
-    logs_folder(options)
-
+from experiments.ai_clusters import cells, draw, packets
+from experiments.kit.paper_folder import A_FACTOR, checker, folder_paper
 
 PARTS: dict[str, tuple[Any, ...]] = {
     "cells": (cells.FUNCTION, cells.points, cells.analyse, draw.draw),
+    "packets": (packets.FUNCTION, packets.points, packets.analyse),
 }
-PAPER = Paper(
-    name="ai-clusters",
-    title=read_data("ai_clusters")["title"],
-    figures=paper_figures("ai_clusters", PARTS),
-    check=check,
-    default="cells",
-)
+CHECK = checker("ai-clusters", ("logs",), no_routing=A_FACTOR)
+PAPER = folder_paper("ai_clusters", PARTS, CHECK, default="cells")

@@ -52,7 +52,8 @@ COLUMNS = ("family", "routing", "traffic", "nodes")
 
 
 def points(options: Options) -> list[Point]:
-    """Return a point a mix."""
+    """Return a point a mix and seed."""
+    seeds = range(options.seed, options.seed + study["seeds"][options.scale])
     return [
         {
             "study": name,
@@ -61,8 +62,9 @@ def points(options: Options) -> list[Point]:
             "routing": routing,
             "policy": entry["policies"][mix % 2],
             "mix": mix,
-            "seed": options.seed,
+            "seed": seed,
         }
+        for seed in seeds
         for name, size, n_mixes in study["studies"][options.scale]
         for machine, entry in MACHINES.items()
         if name in entry.get("studies", [name])
@@ -141,7 +143,7 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     rows = table.to_dict("records")
     claims = [claim for row in rows for claim in _claims(row)]
     notes = tuple(_line(row) for row in rows if row["traffic"] == row["nodes"] == ALL)
-    return Analysis(claims_frame(claims), {"errors": table, "job_list": jobs}, notes)
+    return Analysis(claims_frame(claims), {"errors": table.round(4), "job_list": jobs}, notes)
 
 
 def _line(row: Mapping[Any, Any]) -> str:

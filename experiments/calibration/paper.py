@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.calibration import easy, flow_levels, whole_schedules
+from experiments.calibration import (
+    easy,
+    flow_levels,
+    neighbours,
+    packet_errors,
+    three_ways,
+    whole_schedules,
+)
 from experiments.calibration.load_curves import (
     analyse_buffers,
     analyse_curves,
@@ -17,19 +24,13 @@ from experiments.calibration.load_curves import (
     draw_curves,
 )
 from experiments.calibration.point import FUNCTION, load_point, lone_point
-from experiments.kit.data import paper_figures, read_data
+from experiments.kit.data import read_data
 from experiments.kit.load_networks import NETWORKS, limit_of
-from experiments.kit.logs import logs_folder
-from experiments.kit.papers import Options, Paper, Point, check_known
+from experiments.kit.paper_folder import checker, folder_paper
+from experiments.kit.papers import Options, Point
 
 STUDY = read_data("calibration")
-
-
-def check(options: Options) -> None:
-    """Raise NetcosimError for a routing, measure or setting that the calibration does not know."""
-    known = sorted({name for network in NETWORKS.values() for name in network.routings})
-    check_known(options, "the calibration", known, ("logs",))
-    logs_folder(options)
+ROUTINGS = sorted({name for network in NETWORKS.values() for name in network.routings})
 
 
 def _routings(network: str, options: Options) -> tuple[str, ...]:
@@ -80,13 +81,11 @@ PARTS: dict[str, tuple[Any, ...]] = {
         whole_schedules.points,
         whole_schedules.analyse,
     ),
+    "three-ways": (three_ways.FUNCTION, three_ways.points, three_ways.analyse),
+    "packet-errors": (packet_errors.FUNCTION, packet_errors.points, packet_errors.analyse),
+    "neighbours": (neighbours.FUNCTION, neighbours.points, neighbours.analyse),
     "easy": (easy.FUNCTION, easy.points, easy.analyse),
 }
 """Of each figure: its point function and points, its analysis, its drawing if it has one."""
-PAPER = Paper(
-    name="calibration",
-    title=STUDY["title"],
-    figures=paper_figures("calibration", PARTS),
-    check=check,
-    default="all",
-)
+CHECK = checker("the calibration", ("logs",), ROUTINGS)
+PAPER = folder_paper("calibration", PARTS, CHECK, default="all")

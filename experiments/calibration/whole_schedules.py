@@ -34,7 +34,7 @@ SENT, *COMPARED = MODELS
 METRICS = ("run_time", "wait", "turnaround", "makespan")
 KEYS = ["case", "log", "policy"]
 TIMES = ["start_us", "end_us"]
-STORED = Path(__file__).resolve().parent / "tables" / "whole-schedules"
+STORED = Path(__file__).resolve().parent / "tables"
 
 
 def points(options: Options) -> list[Point]:
@@ -130,16 +130,21 @@ def _us(times_s: NDArray[np.float64]) -> list[int]:
 
 
 def stored_tables() -> dict[str, pd.DataFrame]:
-    """Return the tables "schedules" and "jobs" that `tables/whole_schedules.py` has written."""
-    parts = []
-    for model in MODELS:
-        rows = pd.read_csv(STORED / f"{model}.csv").assign(run_time_model=model)
-        for column in TIMES:
-            rows[column] = rows[column].str.split()
-        rows["job"] = [list(range(1, len(starts) + 1)) for starts in rows["start_us"]]
-        parts.append(rows.explode(["job", *TIMES]))
-    schedules = pd.concat(parts, ignore_index=True).astype(dict.fromkeys(("job", *TIMES), int))
-    return {"schedules": schedules, "jobs": pd.read_csv(STORED / "jobs.csv")}
+    """Return the stored tables "schedules", a row a job, and "jobs"."""
+    rows = pd.read_csv(STORED / "whole-schedules.csv")
+    for column in TIMES:
+        rows[column] = rows[column].str.split()
+    rows["job"] = [list(range(1, len(starts) + 1)) for starts in rows["start_us"]]
+    schedules = rows.explode(["job", *TIMES], ignore_index=True)
+    schedules = schedules.astype(dict.fromkeys(("job", *TIMES), int))
+    return {"schedules": schedules, "jobs": pd.read_csv(STORED / "whole-schedules-jobs.csv")}
+
+
+def joined(schedules: pd.DataFrame) -> pd.DataFrame:
+    """Return a row a schedule: the starts of its jobs in a text, and their ends."""
+    texts = schedules.astype(dict.fromkeys(TIMES, str))
+    parts = texts.groupby([*KEYS, "run_time_model"], sort=False)[TIMES]
+    return parts.agg(" ".join).reset_index()
 
 
 def means(schedules: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
@@ -194,7 +199,8 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
         .reset_index()
         .to_dict("records")
     )
-    return Analysis(claims_frame(claims), {**tables, **frames}, notes)
+    tables |= {"schedules": joined(schedules), "jobs": jobs}
+    return Analysis(claims_frame(claims), tables, notes)
 
 
 def errors(found: pd.DataFrame) -> pd.DataFrame:

@@ -1,13 +1,16 @@
-"""Figure ``again``: cells of figure ``cells`` simulated again.
+"""Figures ``again``, ``controls`` and ``parts``: cells of figure ``cells`` simulated again.
 
-With all draws anew (``coverage``): where each stretch begins in its part of the log, the instants,
-the jobs' patterns and partners, random nodes, when jobs begin to communicate and how computing
-varies. And with one thing changed (``attacks``), on the same stretches: does the sign survive?
+``again``: with all draws anew (``coverage``): where each stretch begins in its part of the log, the
+instants, the jobs' patterns and partners, random nodes, when jobs begin to communicate and how
+computing varies. And with one thing changed (``attacks``), on the same stretches: does the sign
+survive? ``controls``: under each congestion control. ``parts``: how much of the gain is less
+interference, and how much other nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +24,7 @@ from experiments.isolation.cells import (
     gains,
     gains_by_stretch,
     packet_points,
+    parts,
 )
 from experiments.isolation.phases import over_stretches
 from experiments.isolation.stretches import (
@@ -38,7 +42,12 @@ from queuesim.statistics import interval_columns
 
 NAME = "isolation-again"
 POLICY = "jigsaw"
-QUICK: dict[str, Any] = {"coverage": [{}], "attacked": [{"placement": ["random"]}]}
+QUICK: dict[str, Any] = {
+    "coverage": [{}],
+    "attacked": [{"placement": ["random"]}],
+    "controls": [{"attacks": ["credits", "dcqcn"]}],
+    "parts": [{}],
+}
 CELL = ["log", *FACTORS]
 EVERY_OTHER = slice(0, None, 2)
 """Stretches of a cell with one thing changed."""
@@ -60,7 +69,8 @@ def points(options: Options) -> list[Point]:
             designed_cell = known[tuple(each.cell.values())]
             found += packet_points(FAT_TREES, log, these, designed_cell, options.seed)
         for each in attacked:
-            found += attack_points(FAT_TREES, NAME, log, these, each, options.seed)
+            some = these[EVERY_OTHER]
+            found += attack_points(FAT_TREES, NAME, log, some, each, options.seed)
     for log, these in stretches_of(FAT_TREES, options, draw=1):
         for each in _chosen("coverage", log, options):
             again = packet_points(FAT_TREES, log, these, each, options.seed + 1)
@@ -81,11 +91,11 @@ def attack_points(
     attacked: Designed,
     seed: int,
 ) -> list[Point]:
-    """Return a cell with each of its attacks, on every other stretch."""
+    """Return a cell with each of its attacks."""
     found = []
     for variant in attacked.attacks:
         change = partial(attack, changes=study.content["attacks"][variant])
-        changed = packet_points(study, log, stretches[EVERY_OTHER], attacked, seed, change)
+        changed = packet_points(study, log, stretches, attacked, seed, change)
         labels = {"experiment": name, "labels.variant": variant}
         found += [replaced(point, labels) for point in changed]
     return found
@@ -144,3 +154,38 @@ def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
     changed = gains_by_stretch(pairs[pairs["variant"].notna()], "variant")
     tables = {"coverage": coverage(gains(base), again), "attacks": attacks(base, changed)}
     return Analysis(claims_frame([]), tables, ())
+
+
+CONTROLS = replace(FAT_TREES, content=STUDY | {"attacks": STUDY["congestion_controls"]})
+
+
+def control_points(options: Options) -> list[Point]:
+    """Return cells under each congestion control."""
+    return [
+        point
+        for log, these in stretches_of(CONTROLS, options)
+        for each in _chosen("controls", log, options)
+        for point in attack_points(CONTROLS, CONTROLS.name, log, these, each, options.seed)
+    ]
+
+
+def analyse_controls(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Return the gain of each cell by control."""
+    each = gains_by_stretch(frames["pairs"], "variant")
+    by_control = [gains(part).assign(control=of["variant"]) for of, part in cells(each, "variant")]
+    return Analysis(claims_frame([]), {"controls": pd.concat(by_control).round(4)})
+
+
+def part_points(options: Options) -> list[Point]:
+    """Return cells with the usual ranks and with ranks numbered by node."""
+    return [
+        point
+        for log, these in stretches_of(FAT_TREES, options)
+        for each in _chosen("parts", log, options)
+        for point in packet_points(FAT_TREES, log, these, each, options.seed)
+    ]
+
+
+def analyse_parts(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Return the two parts of each cell's gain."""
+    return Analysis(claims_frame([]), {"parts": parts(frames["pairs"]).round(4)})

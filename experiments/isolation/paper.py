@@ -22,25 +22,16 @@ from experiments.isolation import (
     shares,
     spread,
 )
-from experiments.kit.data import paper_figures, read_data
-from experiments.kit.logs import logs_folder
-from experiments.kit.papers import FollowUp, Options, Paper, check_known
+from experiments.kit.paper_folder import A_FACTOR, checker, folder_paper
+from experiments.kit.papers import FollowUp
 from experiments.kit.points import MEASURED
 from experiments.kit.windows import WITH_SPEEDUPS
-from netsim.errors import NetcosimError
-
-
-def check(options: Options) -> None:
-    """Raise NetcosimError for what the studies do not have; the routing is one of their factors."""
-    if options.routings:
-        raise NetcosimError("--routing: the routing is a factor of these studies, not a choice")
-    check_known(options, "isolation", (), ("logs",))
-    logs_folder(options)
-
 
 PARTS: dict[str, tuple[Any, ...]] = {
     "cells": (cells.FUNCTION, cells.points, cells.analyse, cells_draw.draw),
     "again": (cells.FUNCTION, again.points, again.analyse, None),
+    "controls": (cells.FUNCTION, again.control_points, again.analyse_controls),
+    "parts": (cells.FUNCTION, again.part_points, again.analyse_parts),
     "predictor": (
         MEASURED,
         predictor.points,
@@ -61,9 +52,4 @@ PARTS: dict[str, tuple[Any, ...]] = {
     "dragonfly": (cells.FUNCTION, spread.points, spread.analyse, spread.draw),
 }
 """Of each figure: its point function and points, its analysis and drawing, its further points."""
-PAPER = Paper(
-    name="isolation",
-    title=read_data("isolation")["title"],
-    figures=paper_figures("isolation", PARTS),
-    check=check,
-)
+PAPER = folder_paper("isolation", PARTS, checker("isolation", ("logs",), no_routing=A_FACTOR))

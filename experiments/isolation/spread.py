@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from cosim.measuring.pairs import FACTORS as RATIOS
 from cosim.parameters import SMALL_FIRST
-from experiments.isolation.again import attack_points, attacks
+from experiments.isolation.again import EVERY_OTHER, attack_points, attacks
 from experiments.isolation.cells import (
     BY_NODE,
     FACTORS,
@@ -64,7 +64,8 @@ def points(options: Options) -> list[Point]:
     for log, these in stretches_of(DRAGONFLIES, options):
         found += cell_points(DRAGONFLIES, log, these, options)
         for each in expanded(attacked, log, DRAGONFLIES):
-            found += attack_points(DRAGONFLIES, DRAGONFLIES.name, log, these, each, options.seed)
+            some = these[EVERY_OTHER]
+            found += attack_points(DRAGONFLIES, DRAGONFLIES.name, log, some, each, options.seed)
     return found
 
 

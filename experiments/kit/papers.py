@@ -58,13 +58,6 @@ def check_known(
         need_name("setting", name, settings)
 
 
-def check_no_packets(options: Options, settings: Sequence[str]) -> None:
-    """Raise NetcosimError for a routing, measure or setting that a paper on queues lacks."""
-    if options.routings:
-        raise NetcosimError("--routing: this paper sends no packets; it has no routing to choose")
-    check_known(options, "queues", (), settings)
-
-
 @dataclass(frozen=True, eq=False)
 class Analysis:
     """What came of a figure."""

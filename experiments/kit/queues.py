@@ -12,15 +12,9 @@ from experiments.kit.claims import Claim, claims_frame
 from experiments.kit.coded.ta import FullestLeaf, OneTypeALeaf, WholeLeaves, WholeLeavesOverPods
 from experiments.kit.data import read_data
 from experiments.kit.frames import lookup
-from experiments.kit.logs import PaperLog, log_notes, logs_folder, needed, read_logs
-from experiments.kit.papers import (
-    Analyse,
-    Analysis,
-    Options,
-    PaperFigure,
-    Point,
-    check_no_packets,
-)
+from experiments.kit.logs import PaperLog, log_notes, needed, read_logs
+from experiments.kit.paper_folder import NO_PACKETS, checker
+from experiments.kit.papers import Analyse, Analysis, Options, PaperFigure, Point
 from experiments.kit.points import OBSERVE, config_points
 from netcosim.runs.points import replaced
 from netsim.errors import need_name, unknown_name
@@ -39,12 +33,11 @@ WALLTIMES = ("logged", "exact")
 
 def check_queues(options: Options) -> None:
     """Raise NetcosimError for what the fat-tree papers on queues do not have."""
-    check_no_packets(options, ("logs", "walltimes", "ta"))
+    checker("queues", ("logs", "walltimes", "ta"), no_routing=NO_PACKETS)(options)
     walltimes, ta = options.settings.get("walltimes", "logged"), options.settings.get("ta", "ta")
     need_name("walltimes", walltimes, WALLTIMES)
     if ta not in ("ta", *READINGS):
         raise unknown_name("reading of ta", ta, ("ta", *READINGS))
-    logs_folder(options)
 
 
 def reading_of(policy: str) -> str:

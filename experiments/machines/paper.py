@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.kit.data import paper_figures, read_data
-from experiments.kit.papers import Options, Paper, check_known
+from experiments.kit.paper_folder import checker, folder_paper
+from experiments.kit.papers import Options
 from experiments.machines import controls, day, rows, scatter
-from netsim.errors import NetcosimError
 
 
 def check(options: Options) -> None:
     """Raise NetcosimError for what the study does not have, or without the measured rows."""
-    if options.routings:
-        raise NetcosimError("--routing: each machine has its own")
-    check_known(options, "machines", (), ("shared",))
+    checker("machines", ("shared",), no_routing="each machine has its own")(options)
     rows.measured_folder(options)
 
 
@@ -24,10 +21,4 @@ PARTS: dict[str, tuple[Any, ...]] = {
     "day": (day.FUNCTION, day.points, day.analyse),
     "scatter": (scatter.FUNCTION, scatter.points, scatter.analyse),
 }
-PAPER = Paper(
-    name="machines",
-    title=read_data("machines")["title"],
-    figures=paper_figures("machines", PARTS),
-    check=check,
-    default="rows",
-)
+PAPER = folder_paper("machines", PARTS, check, default="rows")

@@ -17,8 +17,9 @@ from experiments.kit.fat_tree_logs import ISOLATING, THUNDER, fat_tree
 from experiments.kit.fattree_workloads import point as loops
 from experiments.kit.fattree_workloads.cases import CAB_SMALL, OBLIVIOUS, make_point, scaled
 from experiments.kit.log_study import study_content, study_point
-from experiments.kit.logs import logs_folder, needed
-from experiments.kit.papers import Options, Paper, PaperFigure, Point, check_known
+from experiments.kit.logs import needed
+from experiments.kit.paper_folder import checker
+from experiments.kit.papers import Options, Paper, PaperFigure, Point
 from experiments.kit.points import MEASURED
 from experiments.kit.routers import ROUTERS
 from experiments.kit.study_mix import study_mix
@@ -100,12 +101,6 @@ def isolation_points(options: Options) -> list[Point]:
     ]
 
 
-def check(options: Options) -> None:
-    """Raise NetcosimError for a routing or setting that is not varied here."""
-    check_known(options, "routers", (*dict(DRAGONFLY), *FAT_TREE), ("logs",))
-    logs_folder(options)
-
-
 PARTS = {
     "level-spread": (FUNCTION, level_spread_points, figures.level_spread),
     "interference": (loops.FUNCTION, interference_points, figures.interference),
@@ -127,5 +122,5 @@ PAPER = Paper(
         )
         for name, (function, points, samples) in PARTS.items()
     },
-    check=check,
+    check=checker("routers", ("logs",), (*dict(DRAGONFLY), *FAT_TREE)),
 )

@@ -45,10 +45,10 @@ class Row:
         if self.low == self.high == self.expected:
             return "0"
         if not math.isfinite(self.high):
-            return f"at least {_shown(self.low)}"
+            return f"at least {shown(self.low)}"
         if not math.isfinite(self.low):
-            return f"at most {_shown(self.high)}"
-        return f"{_shown(self.low)} to {_shown(self.high)}"
+            return f"at most {shown(self.high)}"
+        return f"{shown(self.low)} to {shown(self.high)}"
 
 
 def exact(
@@ -151,10 +151,10 @@ def as_text(group: str, row: Row) -> dict[str, str]:
     return {
         "group": group,
         "what": row.what,
-        "expected": f"{_shown(row.expected)}{unit}",
+        "expected": f"{shown(row.expected)}{unit}",
         "from": row.source,
-        "simulated": f"{_shown(row.simulated)}{unit}",
-        "difference": _shown(row.difference),
+        "simulated": f"{shown(row.simulated)}{unit}",
+        "difference": shown(row.difference),
         "allowed": row.allowed,
         "verdict": row.verdict,
         "note": row.note,
@@ -166,7 +166,8 @@ def failed(found: Mapping[str, Measured]) -> list[tuple[str, Row]]:
     return [(name, row) for name, m in found.items() for row in m.rows if row.verdict == "fails"]
 
 
-def _shown(value: float) -> str:
+def shown(value: float) -> str:
+    """Format a number with as many digits as it needs."""
     if not math.isfinite(value):
         return str(value)
     if float(value).is_integer() and abs(value) < 1e12:

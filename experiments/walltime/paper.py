@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any
 
 from experiments.kit.data import read_data
-from experiments.kit.papers import Options, Paper, PaperFigure, Point, check_no_packets
+from experiments.kit.paper_folder import NO_PACKETS, checker
+from experiments.kit.papers import Options, Paper, PaperFigure, Point
 from experiments.kit.points import OBSERVE, config_points
 from experiments.walltime.figures import (
     SHOWN,
@@ -75,7 +76,7 @@ ANALYSES = {
 
 
 def _check(options: Options) -> None:
-    check_no_packets(options, SETTINGS)
+    checker("queues", SETTINGS, no_routing=NO_PACKETS)(options)
     chosen(options)
 
 

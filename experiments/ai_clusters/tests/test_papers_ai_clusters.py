@@ -12,7 +12,6 @@ import pytest
 
 from experiments.ai_clusters import cells, conclusions
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 from netcosim.config.content import checked_config
 from netcosim.runs.run_context import run_context
 from workloads.job import offered_load
@@ -149,19 +148,22 @@ def test_the_pages_sentences_are_effects_by_hand() -> None:
 
 
 @pytest.mark.full
-def test_quick_scale_runs_and_finds_contention_under_random_servers(tmp_path: Any) -> None:
-    done = reproduce(
-        "ai-clusters", "cells", out_dir=tmp_path, options=Options(scale="quick"), progress=False
-    )
-    assert done is not None
-    assert not done.failed
+def test_quick_scale_runs_and_finds_contention_under_random_servers(reproduced: Any) -> None:
+    done = reproduced("ai-clusters", "cells")
     cost = done.analysis.tables["costs"]
     cost = cost[(cost["log"] == "frontier") & (cost["oversubscription"] == 7)]
     cost = cost.set_index("placement")
     assert cost.loc["random", "longer_percent"] > cost.loc["random", "longer_alone_percent"]
     assert cost.loc["random", "longer_percent"] > 3 * cost.loc["slurm-tree", "longer_percent"]
-    again = reproduce(
-        "ai-clusters", "cells", out_dir=tmp_path, options=Options(scale="quick"), progress=False
-    )
-    assert again is not None
+    again = reproduced("ai-clusters", "cells")
     assert again.computed == 0
+
+
+@pytest.mark.full
+def test_quick_packets_are_those_of_isolated_jobs(reproduced: Any, monkeypatch: Any) -> None:
+    monkeypatch.setitem(cells.STUDY, "quick", {**cells.STUDY["quick"], "nodes": 16, "n_jobs": 8})
+    options = Options(scale="quick")
+    done = reproduced("ai-clusters", "packets", options)
+    found = done.analysis.tables["packets"].set_index("placement")
+    assert set(found.index) == set(cells.TODAY)
+    assert (found.loc["baseline", ["packets_alone", "fluid_alone"]] == 1).all(axis=None)

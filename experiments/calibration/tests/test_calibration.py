@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -15,6 +18,8 @@ from experiments.calibration.load_curves import (
 )
 from experiments.calibration.paper import PAPER, buffer_points, curve_points
 from experiments.calibration.point import run_point
+from experiments.calibration.three_ways import MODELS
+from experiments.kit.fat_tree_logs import KTH
 from experiments.kit.load_latency import Window, measure_load
 from experiments.kit.load_networks import (
     CYCLE_S,
@@ -33,6 +38,8 @@ from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topology import Topology
 from netsim.traffic import combine
+from workloads.swf import write_swf
+from workloads.synthetic import laas_workload
 
 # Large enough for detours to be worth 17/2 direct links (7/2 with 72 nodes).
 P, A, G = 3, 6, 19
@@ -304,6 +311,26 @@ def test_points_run_and_analyse() -> None:
     few = [p for p in buffer_points(options) if p["traffic"] == "tornado"][:2]
     found = analyse_buffers({"load": pd.DataFrame([run_point(p)["load"][0] for p in few])}, options)
     assert found.tables["load"]["buffer_packets"].tolist() == [1, 2]
+
+
+@pytest.mark.full
+def test_quick_figures_of_the_coupled_models(tmp_path: Path, reproduced: Any) -> None:
+    """Jobs that neighbours hold up, packets beside longer loops, and three ways from a log."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    write_swf(laas_workload(30, 8, np.random.default_rng(1)), folder / KTH.files[1])
+    options, found = Options("quick", settings={"logs": str(folder)}), {}
+    for name in ("neighbours", "packet-errors", "three-ways"):
+        done = reproduced("calibration", name, options)
+        found[name] = next(iter(done.analysis.tables.values()))
+    assert found["neighbours"]["rank_correlation"].between(-1, 1).all()
+    assert found["packet-errors"]["p90"].iloc[-1] < 10
+    by_model = found["three-ways"].set_index("run_time_model")["run_time"]
+    assert list(by_model.index) == list(MODELS)
+    assert by_model["as-logged"] == 1 < by_model["coupled-packets"]
+    options = Options(settings={"logs": str(tmp_path)})
+    done = reproduced("calibration", "three-ways", options)
+    assert "kth-sp2: put KTH-SP2" in "\n".join(done.analysis.notes)
 
 
 def test_bad_options_are_told() -> None:

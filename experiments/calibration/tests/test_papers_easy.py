@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,6 @@ from experiments.calibration.easy import (
 from experiments.calibration.paper import PAPER
 from experiments.kit.logs import LOGS_VARIABLE
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 from netsim.errors import NetcosimError
 from queuesim.queue import simulate_queue
 from workloads.job import Workload
@@ -117,14 +117,14 @@ def test_the_studys_filter_by_hand(tmp_path: Path) -> None:
     assert study_slowdown(jobs, processors, "requested") == pytest.approx((1 + 1.5) / 2)
 
 
-def test_a_log_that_is_not_there_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_is_not_there_is_a_row(
+    tmp_path: Path, reproduced: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(LOGS_VARIABLE, raising=False)
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "KTH-SP2-1996-2.swf").write_text(SWF)
     options = Options(settings={"logs": str(tmp_path / "logs")})
-    done = reproduce("calibration", "easy", out_dir=tmp_path, options=options, progress=False)
-    assert done is not None
-    assert not done.failed
+    done = reproduced("calibration", "easy", options)
     table = done.analysis.tables["easy"].set_index(["log", "walltimes"])
     assert len(table) == 2 * len(LOGS)
     assert table.loc[("KTH-SP2", "requested"), "simulated"] == pytest.approx(1.25)

@@ -63,7 +63,9 @@ def test_every_family_and_routing_is_judged() -> None:
         if name not in ("min-hop", "adaptive-shortest-path", "ecmp", "spray", "pinned")
         and not name.startswith("merlin-")
     }
-    assert len({(p["machine"], p["routing"], p["study"], p["mix"]) for p in found}) == len(found)
+    drawn = ("machine", "routing", "study", "mix", "seed")
+    assert len({tuple(p[name] for name in drawn) for p in found}) == len(found)
+    assert {p["seed"] for p in found} == {1, 2, 3}
 
 
 def test_routings_of_a_machine_share_their_jobs() -> None:

@@ -13,7 +13,8 @@ from page_intervals import TOLD, known
 from cosim.measuring.speedup_file import read_speedups
 from experiments.isolation.again import FEWER
 from experiments.isolation.cells import FACTORS, expanded
-from experiments.isolation.stretches import LOGS, STUDY
+from experiments.isolation.spread import DRAGONFLIES
+from experiments.isolation.stretches import FAT_TREES, LOGS, STUDY, CellStudy
 
 AT_ONCE = "all at once"
 FOLDER = Path(__file__).resolve().parents[1]
@@ -149,11 +150,15 @@ def test_every_gain_of_the_table_is_that_of_its_cell() -> None:
             assert shown[2:] == found
 
 
-def test_the_tables_have_the_cells_of_the_design() -> None:
-    gain = pd.read_csv(TABLES / "cells-gain.csv", dtype={"drive": str})
-    live = pd.read_csv(TABLES / "cells-live.csv", dtype={"drive": str})
-    for log in LOGS:
-        designed = expanded(STUDY["designs"], log.name)
+@pytest.mark.parametrize(("begins", "study"), [("cells", FAT_TREES), ("spread", DRAGONFLIES)])
+def test_the_tables_have_the_cells_of_the_design(begins: str, study: CellStudy) -> None:
+    gain, live = (
+        pd.read_csv(TABLES / f"{begins}-{name}.csv", dtype={"drive": str})
+        for name in ("gain", "live")
+    )
+    assert (gain["stretches"] == 8).all()
+    for log in study.logs:
+        designed = expanded(study.content["designs"], log.name, study)
         for table, chosen in ((gain, designed), (live, [d for d in designed if d.live])):
             mine = table[table["log"].eq(log.name)]
             stored = set(mine[list(FACTORS)].itertuples(index=False, name=None))

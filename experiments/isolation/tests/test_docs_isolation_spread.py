@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.isolation.cells import FACTORS, expanded
-from experiments.isolation.spread import DRAGONFLIES
-
 STUDY = Path(__file__).resolve().parents[1]
 SHORTER, LONGER, UNKNOWN = "would pay", "would not pay", "not significant"
-CELL = ["log", *FACTORS]
 
 
 def stored(name: str) -> pd.DataFrame:
@@ -20,20 +16,6 @@ def stored(name: str) -> pd.DataFrame:
 
 def text() -> str:
     return " ".join((STUDY / "dragonfly.md").read_text(encoding="utf-8").split())
-
-
-def test_the_tables_have_the_cells_of_the_design() -> None:
-    gain, live = stored("gain"), stored("live")
-    assert (gain["stretches"] == 8).all()
-    for log in DRAGONFLIES.logs:
-        designed = expanded(DRAGONFLIES.content["designs"], log.name, DRAGONFLIES)
-        for table, chosen in ((gain, designed), (live, [d for d in designed if d.live])):
-            mine = table[table["log"].eq(log.name)]
-            found = set(mine[list(FACTORS)].itertuples(index=False, name=None))
-            assert found == {tuple(each.cell.values()) for each in chosen}, log.name
-        for each in designed:
-            here = (gain[CELL] == pd.Series({"log": log.name, **each.cell})).all(axis=1)
-            assert set(each.policies) == set(gain[here]["policy"])
 
 
 def test_verdicts_are_those_of_the_intervals() -> None:

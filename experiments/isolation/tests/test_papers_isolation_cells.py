@@ -9,7 +9,6 @@ import pytest
 from experiments.isolation import again, cells
 from experiments.isolation.stretches import STUDY
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 
 QUICK = Options(scale="quick")
 CELL = {"log": "thunder", "placement": "random", "network": "static", "drive": "1"}
@@ -152,10 +151,28 @@ def test_an_attack_changes_one_thing() -> None:
 
 
 @pytest.mark.full
-def test_the_figure_on_synthetic_jobs(tmp_path) -> None:
-    done = reproduce("isolation", "cells", out_dir=tmp_path, options=QUICK, progress=False)
-    assert done is not None
-    assert not done.failed
+def test_controls_and_parts_on_synthetic_jobs(reproduced, monkeypatch) -> None:
+    """Jobs that do not congest gain as much under a control; the parts of a gain are all of it."""
+    monkeypatch.setattr("experiments.isolation.stretches.QUICK_STRETCHES", 2)
+    found = {}
+    for name in ("controls", "parts"):
+        done = reproduced("isolation", name)
+        found[name] = done.analysis.tables[name]
+    by_control = found["controls"].set_index(["placement", "control"])["by_node"].unstack()
+    assert by_control["credits"].equals(by_control["dcqcn"].rename("credits"))
+    points = again.control_points(QUICK)
+    packets = [p["config"]["machine"]["packet"] for p in points]
+    controls = {packet.get("congestion_control", "credits") for packet in packets}
+    assert controls == set(by_control.columns) == {"credits", "dcqcn"}
+    parts = found["parts"].set_index("placement")
+    assert set(parts.index) == {"random", "baseline"}
+    assert (parts["gain"] - parts["interference"] - parts["locality"]).abs().max() < 1e-3
+    assert parts["gain"].to_dict() == by_control["credits"].to_dict()
+
+
+@pytest.mark.full
+def test_the_figure_on_synthetic_jobs(reproduced) -> None:
+    done = reproduced("isolation", "cells")
     tables = done.analysis.tables
     n_cells = len(cells.designed("synth-small", QUICK))
     assert len(tables["gain"]) == n_cells * len(cells.POLICIES)

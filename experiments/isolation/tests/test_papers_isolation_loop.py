@@ -9,7 +9,6 @@ import pytest
 from cosim.parameters import CONTENDED, ISOLATED
 from experiments.isolation import cab, loop
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 from experiments.kit.windows import over_windows, table_of, with_speedups
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
@@ -92,9 +91,8 @@ def test_queues_with_a_table_that_halves_every_job() -> None:
 
 
 @pytest.mark.full
-def test_cab_in_quick(tmp_path) -> None:
-    done = reproduce("isolation", "cab", out_dir=tmp_path, options=QUICK, progress=False)
-    assert not done.failed
+def test_cab_in_quick(tmp_path, reproduced) -> None:
+    done = reproduced("isolation", "cab")
     table = done.analysis.tables["cab"].set_index(["variant", "f", "pattern"])["speedup"]
     # isolation does not make jobs slower in the mean, and always communicating gains more
     assert (table.xs("all", level="pattern") > 1).all()
@@ -103,9 +101,8 @@ def test_cab_in_quick(tmp_path) -> None:
 
 
 @pytest.mark.full
-def test_the_loop_in_quick(tmp_path) -> None:
-    done = reproduce("isolation", "loop", out_dir=tmp_path, options=QUICK, progress=False)
-    assert not done.failed
+def test_the_loop_in_quick(reproduced) -> None:
+    done = reproduced("isolation", "loop")
     rounds = done.analysis.tables["rounds"]
     first = rounds[rounds["round"] == 1]
     assert (first[list(loop.MOVED)].abs().max() == 0).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from experiments.isolation import spread
 from experiments.isolation.cells import FACTORS, designed, interference_alone, parts
 from experiments.isolation.spread import DRAGONFLIES, OTHERS
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
@@ -134,15 +133,13 @@ def test_cells_differ_in_their_levels_and_share_their_stretches() -> None:
 
 @pytest.mark.full
 def test_a_quick_run_has_what_its_configs_give(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reproduced: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The study's means are those of ``netcosim run``; its points are ordinary configs."""
     attacks = DRAGONFLIES.content["attacks"]
     one = {"router with a crossbar": attacks["router with a crossbar"]}
     monkeypatch.setitem(DRAGONFLIES.content, "attacks", one)
-    found = reproduce("isolation", "dragonfly", out_dir=tmp_path, options=QUICK, progress=False)
-    assert found is not None
-    assert not found.failed
+    found = reproduced("isolation", "dragonfly")
     tables = found.analysis.tables
     cell = tables["gain"][tables["gain"]["load"].eq("all at once")].set_index("policy")
     points = [p for p in spread.points(QUICK) if p["labels"].get("load") == "all at once"]

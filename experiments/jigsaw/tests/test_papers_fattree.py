@@ -19,7 +19,6 @@ from experiments.kit.fat_tree_logs import THUNDER
 from experiments.kit.logs import LOGS_VARIABLE, log_notes
 from experiments.kit.papers import Analysis, Options
 from experiments.kit.queues import READINGS, check_queues, reading_of, sweep_points
-from experiments.kit.reproduce import reproduce
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.runs.points import point_key
@@ -265,7 +264,7 @@ def test_fig6_verdicts():
     assert bad.claims["verdict"].tolist().count("differs") == 2  # its range and the order
 
 
-def test_a_figure_end_to_end(tmp_path, monkeypatch):
+def test_a_figure_end_to_end(tmp_path, reproduced, monkeypatch):
     """Points, store, claims, files: Table III's logs cut down to one small stream."""
     small_log(tmp_path)
     small = {
@@ -275,14 +274,7 @@ def test_a_figure_end_to_end(tmp_path, monkeypatch):
     table3 = JIGSAW.figures["table3"]
     cut = replace(table3, points=lambda options: sweep_points("jigsaw", small, options))
     monkeypatch.setitem(JIGSAW.figures, "table3", cut)
-    done = reproduce(
-        "jigsaw",
-        "table3",
-        out_dir=tmp_path,
-        options=Options(settings={"logs": str(tmp_path)}),
-        progress=False,
-    )
-    assert done.failed == ()
+    done = reproduced("jigsaw", "table3", Options(settings={"logs": str(tmp_path)}))
     assert len(done.analysis.claims) == 4
     assert {path.name for path in done.files} == {
         "jigsaw-table3-claims.csv",

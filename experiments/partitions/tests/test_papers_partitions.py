@@ -206,5 +206,5 @@ def test_mistakes_are_told():
         one("flow", 5, "mira-current")
     with pytest.raises(NetcosimError, match="valid: flow, packet"):
         one("steam", 4, "mira-current")
-    with pytest.raises(NetcosimError, match="unknown routing for partitions"):
+    with pytest.raises(NetcosimError, match="unknown routing of partitions"):
         PAPER.check(Options(routings=("ugal-l",)))

@@ -258,18 +258,8 @@ def test_full_scale_is_the_papers_machine_and_every_point_is_one():
 
 
 @pytest.mark.full
-def test_quick_figure_from_command_to_drawing(tmp_path):
-    from experiments.kit.reproduce import reproduce
-
-    done = reproduce(
-        "pollard",
-        "interference-cab",
-        out_dir=tmp_path,
-        options=Options(scale="quick"),
-        progress=False,
-    )
-    assert done is not None
-    assert not done.failed
+def test_quick_figure_from_command_to_drawing(reproduced):
+    done = reproduced("pollard", "interference-cab")
     assert {path.suffix for path in done.files} == {".csv", ".png", ".html"}
     table = done.analysis.tables["speedups"].set_index(["case", "placement", "pattern"])
     assert table.loc[("cab 4-512", "random", "all"), "packets"] > 1.2

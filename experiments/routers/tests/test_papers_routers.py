@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from experiments.kit.papers import Options
-from experiments.kit.reproduce import reproduce
 from experiments.kit.routers import OUTPUT_QUEUED, ROUTERS
 from experiments.level_spread.paper import PAPER as LEVEL_SPREAD
 from experiments.routers import figures
@@ -123,12 +121,10 @@ def test_level_spreads_conclusions_by_hand() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["interference", "isolation"])
-def test_a_quick_run(name: str, tmp_path: Path) -> None:
+def test_a_quick_run(name: str, reproduced: Any) -> None:
     """Every conclusion under every router; few units have no interval and no verdict."""
     options = Options(scale="quick", routings=("d-mod-k",))
-    done = reproduce("routers", name, out_dir=tmp_path, options=options, progress=False)
-    assert done is not None
-    assert not done.failed
+    done = reproduced("routers", name, options)
     table = done.analysis.tables["routers"]
     assert (table.groupby("conclusion")["router"].agg(tuple) == tuple(ROUTERS)).all()
     inside = (table["low"] <= table["simulated"]) & (table["simulated"] <= table["high"])

@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from experiments.validation.row import shown
+
 TABLE = Path(__file__).resolve().with_name("validation.csv")
 PAGE = TABLE.parents[3] / "docs" / "validation.md"
 MARKS = re.compile(r"<!-- (rows|groups|jobs|networks)(?: (\S+))? -->\n.*?<!-- end -->", re.S)
@@ -24,12 +26,9 @@ JOB = re.compile(r", ([\w-]+): mean job time$")
 Record = Mapping[str, str]
 
 
-def number(text: str) -> str:
-    """A number with as many digits as it needs."""
-    value = float(text)
-    if value == int(value) and abs(value) < 1e12:
-        return f"{int(value):,}"
-    return f"{value:.4g}" if abs(value) < 100 else f"{value:,.1f}"
+def off_percent(row: Record) -> float:
+    """Return by how many per cent a row's value is above the expected one."""
+    return 100 * (float(row["simulated"]) / float(row["expected"]) - 1)
 
 
 def rows(records: Sequence[Record], group: str) -> list[str]:
@@ -38,7 +37,7 @@ def rows(records: Sequence[Record], group: str) -> list[str]:
     for row in records:
         if row["group"] == group and row["allowed"] != "0":
             unit = f" {row['unit']}" if row["unit"] else ""
-            values = (number(row[name]) + unit for name in ("expected", "simulated"))
+            values = (shown(float(row[name])) + unit for name in ("expected", "simulated"))
             lines.append(f"| {row['what']} | {' | '.join(values)} | {row['allowed']} |")
     return lines
 
@@ -60,8 +59,7 @@ def jobs(records: Sequence[Record], _: str) -> list[str]:
     by_routing: dict[str, list[float]] = {}
     for row in records:
         if found := JOB.search(row["what"]):
-            percent = 100 * (float(row["simulated"]) / float(row["expected"]) - 1)
-            by_routing.setdefault(found[1], []).append(percent)
+            by_routing.setdefault(found[1], []).append(off_percent(row))
     for routing, differences in by_routing.items():
         values = (sum(differences) / len(differences), min(differences), max(differences))
         cells = " | ".join(f"{value:+.1f} %" for value in values)
@@ -78,8 +76,7 @@ def networks(records: Sequence[Record], group: str) -> list[str]:
             continue
         bound = re.match("at (?:least|most)", row["allowed"])
         kind = row["what"].split(",")[0], row["what"].split(": ")[-1], bound[0] if bound else "4 %"
-        percent = 100 * (float(row["simulated"]) / float(row["expected"]) - 1)
-        by_kind.setdefault(kind, []).append(percent)
+        by_kind.setdefault(kind, []).append(off_percent(row))
     for kind, values in sorted(by_kind.items()):
         cells = " | ".join((*kind, str(len(values))))
         lines.append(f"| {cells} | {min(values):+.1f} % | {max(values):+.1f} % |")

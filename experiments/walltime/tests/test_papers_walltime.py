@@ -12,7 +12,6 @@ import pytest
 from alloc.bluegene.loops import blue_gene, machine_for
 from experiments.kit.papers import Options, load_paper
 from experiments.kit.points import observe
-from experiments.kit.reproduce import reproduce
 from experiments.walltime.figures import (
     ORDERS,
     day_gain,
@@ -231,7 +230,7 @@ def test_day_gain_pads_the_shorter_schedule() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("longest_s", [1000, 400_000])
-def test_figures_end_to_end(tmp_path: Path, longest_s: int) -> None:
+def test_figures_end_to_end(tmp_path: Path, reproduced: Any, longest_s: int) -> None:
     # With short jobs nobody waits: no loss, no gain, and no division by it.
     write_log(tmp_path, longest_s=longest_s)
     options = options_for(tmp_path)
@@ -242,11 +241,7 @@ def test_figures_end_to_end(tmp_path: Path, longest_s: int) -> None:
     assert len(paper.figure("fig7").points(full)) == 2 * 4 * len(ORDERS) * len(SCHEMES)
     computed = {}
     for name in paper.figures:
-        done = reproduce(
-            "walltime", name, out_dir=tmp_path / "out", options=options, progress=False
-        )
-        assert done is not None
-        assert not done.failed
+        done = reproduced("walltime", name, options)
         assert any(f.suffix == ".png" for f in done.files) == name.startswith("fig")
         assert "Intrepid 2009" in done.analysis.notes[0]
         computed[name] = done.computed

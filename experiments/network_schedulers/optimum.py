@@ -1,21 +1,12 @@
-"""What network schedulers gain: tables of README.md.
+"""Figure ``optimum``: network schedulers in small cases.
 
-    python experiments/network_schedulers/tables/network_schedulers.py small
-    python experiments/network_schedulers/tables/network_schedulers.py queue JOBS
-
-"small" writes ``network-schedulers.csv`` in seconds: the schedulers' share of an exhaustive
-optimum, and CASSINI's gain by compatibility. "queue" writes ``network-schedulers-queue.csv``: each
-method is a network scheduler with a routing; all have the same jobs, placed on the free GPUs of the
-lowest numbers.
+Shares of what an exhaustive search finds, and CASSINI's gain by compatibility.
 """
 
 from __future__ import annotations
 
 import itertools
-import sys
-import time
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,95 +23,48 @@ from cosim.network.situation import Situation
 from cosim.network_schedulers import cassini, crux
 from cosim.registry import NETWORK_SCHEDULERS
 from cosim.run_times.iterations import ScheduledJobs
-from netcosim.config.content import checked_config
-from netcosim.runs.cosim import run_cosim
+from experiments.kit.claims import claims_frame
+from experiments.kit.data import read_data
+from experiments.kit.papers import Analysis, Options, Point
+from netcosim.runs.store import Rows
 from netsim.routing.registry import make_routing
 from netsim.topologies.registry import make_topology
 
-HERE = Path(__file__).parent
-METHODS = (
-    *(("none", "ecmp"), ("crux", "ecmp"), ("cassini", "ecmp")),
-    *(("crux", "pinned"), ("none", "pinned"), ("none", "spray"), ("crux", "spray")),
-)
-MODELS = ((1 << 30, 0.3), (1 << 29, 0.2), (1 << 28, 0.25), (1 << 28, 0.4))
-"""Bytes of the all-reduce of an iteration, and its share of the isolated iteration."""
+FUNCTION = "experiments.network_schedulers.optimum:run_point"
+STUDY = read_data("network_schedulers")["optimum"]
+PAIRS = "cassini gain"
 
 
-def queue_config(scheduler: str, routing: str, n_jobs: int) -> dict[str, Any]:
-    """Return a queue on 2,000 GPUs in 250 servers, 10 a leaf, with half of the up-links."""
-    return {
-        "machine": {
-            "family": "gpu-cluster",
-            "fabric": "leaf",
-            "nodes": 250,
-            "nodes_per_leaf": 10,
-            "oversubscription": 2.0,
-            "routing": routing,
-        },
-        "workload": {
-            "synthetic": {
-                "n_jobs": n_jobs,
-                "sizes": [8, 16, 32, 64, 128, 256],
-                "load": 0.8,
-                "median_run_time": "30 min",
-                "run_time_range": ["2 min", "12 h"],
-            }
-        },
-        "queue": {
-            "policies": ["baseline"],
-            "run_time_model": "iterations",
-            "iterations": {"network_scheduler": scheduler},
-        },
-        "communication": {
-            "task_mapping": "in-order",
-            "mix": [
-                {
-                    "pattern": "collective",
-                    "message_bytes": size,
-                    "communication_fraction": fraction,
-                    "parameters": {
-                        "operation": "all-reduce",
-                        "algorithm": "ring",
-                        "chunks": 1,
-                        "gpus_per_node": 8,
-                    },
-                }
-                for size, fraction in MODELS
-            ],
-        },
-        "run": {"snapshots": 0, "seed": 1},
-    }
+def points(options: Options) -> list[Point]:
+    """Return a point an item, with how many cases it has."""
+    cases = {name: 1 if options.quick else row["cases"] for name, row in STUDY["shares"].items()}
+    cases[PAIRS] = STUDY["pairs"]["cases"][options.scale]
+    return [{"item": name, "cases": n} for name, n in cases.items()]
 
 
-def queue_row(scheduler: str, routing: str, n_jobs: int) -> dict[str, object]:
-    """Return what a queue costs under a method, relative to isolated iterations."""
-    began = time.perf_counter()
-    result = run_cosim(checked_config(queue_config(scheduler, routing, n_jobs)))
-    schedule = result.schedules["baseline"]
-    jobs = schedule.workload
-    run_s, gpus = schedule.end_s - schedule.start_s, jobs.n_nodes
-    stretch = run_s / jobs.run_time_s
-    return {
-        "scheduler": scheduler,
-        "routing": routing,
-        "jobs": len(jobs),
-        "gpu_time_ratio": round(float(gpus @ run_s / (gpus @ jobs.run_time_s)), 4),
-        "jobs_slowed": round(float((stretch > 1.001).mean()), 4),
-        "stretch_p95": round(float(np.quantile(stretch, 0.95)), 4),
-        "stretch_max": round(float(stretch.max()), 3),
-        "mean_completion_s": round(float((schedule.end_s - jobs.submit_s).mean()), 1),
-        "largest_group": int(schedule.reports["network_scheduler"]["largest_group"]),
-        "seconds": round(time.perf_counter() - began, 1),
-    }
+def run_point(point: Mapping[str, Any]) -> dict[str, Rows]:
+    """Return a row a case; of pairs with the score: table "cases"."""
+    item, rows = point["item"], []
+    for case in range(point["cases"]):
+        score, value = pair(case) if item == PAIRS else (np.nan, SHARES[item](case))
+        rows.append({"item": item, "score": score, "value": value})
+    return {"cases": rows}
 
 
-def queue(n_jobs: int) -> None:
-    """Write a row for each method, as it is done."""
-    rows = []
-    for method in METHODS:
-        rows.append(queue_row(*method, n_jobs))
-        print(rows[-1], flush=True)
-        pd.DataFrame(rows).to_csv(HERE / "network-schedulers-queue.csv", index=False)
+def analyse(frames: Mapping[str, pd.DataFrame], options: Options) -> Analysis:
+    """Return shares of the optimum, and gains by compatibility."""
+    cases, edges = frames["cases"], STUDY["pairs"]["scores"]
+    parts = {name: cases[cases["item"] == name] for name in STUDY["shares"]}
+    for low, high in itertools.pairwise(edges):
+        inside = (cases["score"] >= low) & (cases["score"] < (high if high < 1 else np.inf))
+        parts[f"{PAIRS}, score {low:.1f} to {high:.1f}"] = cases[inside]
+    rows = [
+        {"item": name, "cases": len(part), "mean": part["value"].mean()}
+        | {"min": part["value"].min()}
+        | {"printed": STUDY["shares"].get(name, {}).get("printed", np.nan)}
+        for name, part in parts.items()
+    ]
+    return Analysis(claims_frame([]), {"optimum": pd.DataFrame(rows).round(4)})
 
 
 # Small cases with an exhaustive optimum
@@ -239,13 +183,13 @@ def shift_share(case: int) -> float:
     return found.score(shift) / max(found.score(np.array(way)) for way in ways)
 
 
-SHARES: dict[str, tuple[Callable[[int], float], int, float]] = {
-    "crux paths": (path_share, 10, 0.9769),
-    "crux priorities": (priority_share, 20, 0.9724),
-    "crux compression": (compression_share, 20, 0.9712),
-    "cassini shifts": (shift_share, 5, np.nan),
+SHARES: dict[str, Callable[[int], float]] = {
+    "crux paths": path_share,
+    "crux priorities": priority_share,
+    "crux compression": compression_share,
+    "cassini shifts": shift_share,
 }
-"""By name: share of the optimum of a case, how many cases, and what Crux prints."""
+"""By name: share of the optimum of a case."""
 
 
 # CASSINI by compatibility
@@ -301,33 +245,3 @@ def gain(scheduler: str, jobs: list[PeriodicJob]) -> float:
         for name in ("none", scheduler)
     )
     return float(np.mean(1 - by / without))
-
-
-BINS = ((0.0, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 1.01))
-PAIRS = 200
-
-
-def small() -> None:
-    """Write shares of the optimum, and gains by compatibility."""
-    rows: list[dict[str, object]] = []
-    for name, (share, cases, printed) in SHARES.items():
-        found = [share(case) for case in range(cases)]
-        rows.append(
-            {"item": name, "cases": cases, "mean": np.mean(found), "min": min(found)}
-            | {"printed": printed}
-        )
-    pairs = np.array([pair(case) for case in range(PAIRS)])
-    for low, high in BINS:
-        mine = pairs[(pairs[:, 0] >= low) & (pairs[:, 0] < high), 1]
-        rows.append(
-            {"item": f"cassini gain, score {low:.1f} to {min(high, 1):.1f}", "cases": len(mine)}
-            | {"mean": mine.mean(), "min": mine.min()}
-        )
-    pd.DataFrame(rows).round(4).to_csv(HERE / "network-schedulers.csv", index=False)
-
-
-if __name__ == "__main__":
-    if sys.argv[1] == "queue":
-        queue(int(sys.argv[2]))
-    else:
-        small()

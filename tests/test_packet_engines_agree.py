@@ -232,6 +232,18 @@ def test_agree_where_something_happens_just_as_far_ahead_as_the_wheel_reaches(sp
         assert_same(fast, plain)
 
 
+def test_agree_where_a_rank_sends_before_a_packet_that_is_far_away():
+    """A packet is 50 us on its way, in ticks of 1 ps, when a rank sends another, at 3 us."""
+    routing = line([0, 1, 1], [1000], [50_000_001])
+    late = [Step([Send(1, 1000)], compute_ps=3_000_000)]
+    sent = traffic([Step([Send(1, 1000)])], [Step(need=2)], late)
+    found = [ENGINES[name](routing, sent, config(), np.random.default_rng(0))
+             for name in ("engine", "reference")]  # fmt: skip
+    assert_same(*found)
+    first = 1_000_000 + 2 * L + 2 * R + 50_000_001
+    assert found[0].message_finish_ps.tolist() == [first, 4_000_000 + 2 * L + R]
+
+
 @pytest.mark.parametrize("beside", [-1, 0, 1])
 @pytest.mark.parametrize("spans", [-1, 0, 1])
 def test_agree_where_a_packet_arrives_just_as_far_ahead_as_the_wheel_reaches(spans, beside):

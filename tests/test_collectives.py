@@ -329,6 +329,13 @@ def test_pxn_sends_one_message_for_each_pair_of_nodes_and_rail() -> None:
         assert set((t.last - t.first)[far].tolist()) == {4}
 
 
+def test_pxn_hands_over_before_the_step_that_sends() -> None:
+    """Two nodes of two ranks: for the other node in step 0, for the own in 1; step 2 sends."""
+    t = Collective("all-to-all", "pxn", 2).transfers(4, 16)
+    steps = Counter(zip(t.src_step.tolist(), t.dst_step.tolist(), strict=True))
+    assert steps == {(0, 1): 4, (1, 2): 4, (2, 2): 4}
+
+
 def test_groups_run_side_by_side_from_any_step() -> None:
     """Two groups of a larger program have the messages of one group with their ranks."""
     one = Collective("all-reduce", "tree", 2, chunks=2)

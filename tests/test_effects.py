@@ -569,6 +569,15 @@ def test_pairs_of_a_sweep_are_counted_over_its_settings() -> None:
     [drawing] = sweep_pairs(compared(policies_frame(axes, ["a", "b", "c"], three), list(axes)))
     [panel] = drawing.panels
     assert "a against b: 2 : 0; a against c: 2 : 0; b against a: 0 : 2" in panel.words
+
+    def even_at_load_2(point: Any, policy: str) -> dict[str, object]:
+        """From 48 to 52 s where the first one has 50 s."""
+        even = {"mean_wait_s": 50.0 + (policy != "a") * (point["run.seed"] - 3)}
+        return even if point["load"] == 2 else three(point, policy)
+
+    frame = policies_frame(axes, ["a", "b", "c"], even_at_load_2)
+    [drawing] = sweep_pairs(compared(frame, list(axes)))
+    assert "a against b: 1 : 0; a against c: 1 : 0; b against a: 0 : 1" in drawing.panels[0].words
     few = {"load": [1, 2], "run.seed": [1, 2]}
     [drawing] = sweep_pairs(compared(policies_frame(few, ["a", "b", "c"], three), list(few)))
     assert "a against b: -51 %" in drawing.panels[0].words

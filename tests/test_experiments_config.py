@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from netcosim.config.communication import PatternSection
-from netcosim.config.load import config_from, load_config, load_sweep
+from netcosim.config.load import config_from, load_config, load_sweep, points_of
 from netcosim.config.machine import PacketSection
 from netcosim.config.run import RunSection
 from netcosim.runs.points import point_key
@@ -199,6 +199,7 @@ def test_a_preset_with_one_parameter_replaced(tmp_path: Path) -> None:
             "mix.0.communication_fraction: [0.5, 0.1]; must be [low, high]",
         ),
         ("[0.1, 0.5]", "1.5", "must be at most 1"),
+        ('"1 KB"', '"0 B"', "mix.0.message_bytes: 0 B; must be positive"),
         (
             "seed = 7",
             "sed = 7",
@@ -239,7 +240,8 @@ def test_families_take_their_two_forms() -> None:
         config_from({"machine": {"family": "fattree", "radix": 8, "m1": 4}, **rest})
     with pytest.raises(NetcosimError, match=r"needs m1, m2 \(or radix\)"):
         config_from({"machine": {"family": "fattree"}, **rest})
-    torus = config_from({"machine": {"family": "torus", "dims": [4, 4], "wrap": False}, **rest})
+    grid = {"family": "torus", "dims": [4, 4], "wrap": False}
+    (torus,) = points_of({"machine": grid, **rest})  # not one of dims 4 and another
     assert torus.machine.parameters == {"dims": [4, 4], "wrap": False}
     with pytest.raises(NetcosimError, match=r"key machine\.dims: 4; must be a list"):
         config_from({"machine": {"family": "torus", "dims": 4}, **rest})
@@ -286,6 +288,7 @@ def test_defaults_are_those_of_the_parts_and_of_the_text() -> None:
     assert {f.name: getattr(section, f.name) for f in fields(PacketConfig)} == asdict(
         PacketConfig()
     )
+    assert PacketConfig().router_latency_s == 100e-9
     assert RunSection().confidence == 0.95
     assert PatternSection(pattern="pairs").communication_fraction == (0.3, 0.3)
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import sweep_points
 from selection import first_only
 from waiting import wait_until
 
+from netcosim.executors import mpi
 from netcosim.executors.executor import describe_error
 from netcosim.executors.mpi import launched_by_mpi, launched_rank, world
 from netcosim.runs.outcome import Outcome
@@ -236,6 +238,24 @@ def test_mpi_is_told_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("SLURM_STEP_ID", "0")
     with pytest.raises(NetcosimError, match=r"--executor mpi: pip install 'netcosim\[mpi\]'"):
         world()
+
+
+def test_the_first_of_four_ranks_has_three_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Futures:
+        @staticmethod
+        def MPICommExecutor(comm: object, root: int) -> nullcontext[str]:  # noqa: N802
+            return nullcontext("executor")
+
+    class Comm:
+        @staticmethod
+        def Get_size() -> int:  # noqa: N802
+            return 4
+
+    monkeypatch.setitem(sys.modules, "mpi4py.futures", Futures)
+    monkeypatch.setattr(mpi, "world", Comm)
+    with mpi.ranks("", 1) as workers:
+        assert workers is not None
+        assert (workers.count, workers.executor, workers.ahead) == (3, "executor", 9)
 
 
 def test_only_points_asked_for_count_as_other_code_and_only_done_ones_as_time(

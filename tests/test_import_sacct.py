@@ -194,6 +194,11 @@ def test_lengths_of_time(tmp_path: Path, text: str, seconds: float) -> None:
     assert any("no walltime" in note for note in jobs.notes) == np.isnan(seconds)
 
 
+def test_a_raw_limit_is_in_minutes(tmp_path: Path) -> None:
+    jobs = read(tmp_path, row() + "|90", head=HEAD + "|TimelimitRaw")
+    assert jobs.requested_s.tolist() == [5400.0]
+
+
 def test_dates_may_be_unix_times_or_have_an_offset(tmp_path: Path) -> None:
     unix = [
         datetime.fromisoformat(f"{DAY}{t}+00:00").timestamp() for t in ("10:00", "10:05", "11:05")

@@ -450,3 +450,68 @@ def test_packets_that_cross_as_they_arrive_keep_the_order_of_service(more: dict[
     for case in crowded_cases("dragonfly"):
         config = replace(case.config, router=INPUT_QUEUED, **more)
         assert same(*both(replace(case, config=config))), case.routing.name
+
+
+# Several crossings in a tick, and crossings on arrival
+
+
+def test_crossings_of_one_tick_keep_the_earlier_order_of_their_inputs(simulate: Simulate) -> None:
+    """Input 0 crosses first, at 10 us both to different outputs; at 20 us both want one.
+
+    Input 1 had not crossed before 10 us, so it is the first at 20 us.
+    """
+    ten_us = 10 * S
+    steps = [
+        [Step([Send(2, 1000)]), Step([Send(3, 1000)], compute_ps=ten_us)],
+        [Step(), Step([Send(4, 1000)], compute_ps=ten_us)],
+    ]
+    ends = [Step([Send(5, 1000)], compute_ps=ten_us)]
+    needs = [[Step(need=n)] for n in (1, 1, 1, 2)]
+    sent = traffic(*(rank + ends for rank in steps), *needs)
+    done = simulate(line([0] * 6), sent, switch())
+    first = 2 * ten_us + 2 * A - R + S
+    assert done.message_finish_ps[[2, 4]].tolist() == [first + S, first]
+
+
+def test_an_input_port_with_two_heads_crosses_once(simulate: Simulate) -> None:
+    """Two channels of a cable want the ports of ranks 2 and 3, where 4000 bytes cross until 4 us.
+
+    Both ports are free in the same tick, and the cable's input takes part in one crossing at a
+    time: one packet is 1 us behind the other.
+    """
+    messages = ((2, 1000), (3, 1000), (2, 4000), (3, 4000))
+    sends = [[Step([Send(to, size)])] for to, size in messages]
+    sent = traffic(*sends[:2], [Step(need=2)], [Step(need=2)], *sends[2:])
+    settings = replace(switch(), packet_bytes=4000)
+    done = simulate(line([0, 1, 2, 2, 2, 2], [1000, 1000]), sent, settings)
+    begin = A + 4 * S
+    assert sorted(done.message_finish_ps[:2].tolist()) == [begin + S + L, begin + 2 * S + L]
+
+
+def test_a_packet_does_not_pass_another_that_waits_for_space(simulate: Simulate) -> None:
+    """Buffers of 1500 bytes: one packet is sent, the next one at the slow cable's router leaves 500
+    there, too few for the third one, on the first cable, and enough for the 10 bytes behind it."""
+    late = [Step([Send(2, 10)], compute_ps=20 * S)]
+    sent = traffic([Step([Send(2, 1000)] * 3)], late, [Step(need=4)])
+    settings = switch(buffer=1500, output_buffer_bytes=1500)
+    done = simulate(line([0, 0, 2], [1000, 50_000]), sent, settings)
+    assert np.argsort(done.message_finish_ps).tolist() == [0, 1, 2, 3]
+
+
+def test_a_channel_served_on_arrival_is_the_last_in_turn(simulate: Simulate) -> None:
+    """A packet on channel 0 of a free cable; meanwhile one comes on each channel, on 0 first."""
+    early = [Step([Send(3, 1000)])]
+    beside = [Step([Send(3, 1000)], compute_ps=100_000)]
+    far = [Step([Send(3, 1000)])]
+    sent = traffic(early, beside, far, [Step(need=3)])
+    done = simulate(line([1, 1, 0, 2], [1000, 10_000]), sent, switch())
+    assert np.argsort(done.message_finish_ps).tolist() == [0, 2, 1]
+
+
+def test_a_packet_without_space_at_its_output_holds_up_the_one_behind(simulate: Simulate) -> None:
+    """The cable sends the first packet for 50 us; the second one, of rank 1, crosses then."""
+    last = [Step([Send(2, 1000), Send(3, 1000)], compute_ps=600_000)]
+    sent = traffic([Step([Send(2, 1000)])], last, [Step(need=2)], [Step(need=1)])
+    settings = switch(4.0, output_buffer_bytes=1000)
+    done = simulate(line([0, 0, 1, 0], [50_000]), sent, settings)
+    assert done.message_finish_ps[2] == A + 50 * S + S // 4 + S + L

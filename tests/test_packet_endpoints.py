@@ -35,6 +35,29 @@ def test_processor_time_of_a_byte_that_is_sent(run):
     assert done.rank_finish_ps.tolist() == [350_000, 200_000 + 1_500_000 + 2 * L + R]
 
 
+def test_messages_that_cost_nothing_are_posted_together(run):
+    """0.1 fs a byte: 10 ps for the long message, and less than half a tick for the others.
+
+    Rank 0 waits for rank 1 on its node, whose other message is posted first.
+    """
+    answer = [Step(need=1), Step([Send(2, 1000)])]
+    other = [Step([Send(0, 1000), Send(2, 1000)])]
+    sent = traffic(answer, other, [Step(need=2)], [Step([Send(4, 100_000)])], [Step(need=1)],
+                   nodes=[0, 0, 1, 2, 3])  # fmt: skip
+    done = run(line([0] * 4), sent, replace(config(), send_s_per_byte=1e-16))
+    assert done.message_finish_ps[:3].tolist() == [2_000_000 + 2 * L + R, 0, 1_000_000 + 2 * L + R]
+
+
+def test_arrivals_that_wait_are_received_in_their_order(run):
+    """Messages of 1000 and 500 bytes come while rank 2 computes; it spends 1 ns a byte on each."""
+    last = [Step(compute_ps=10_000_000), Step(need=1), Step(need=1)]
+    sent = traffic(
+        [Step([Send(2, 1000, 1)])], [Step([Send(2, 500, 2)], compute_ps=1_000_000)], last
+    )
+    done = run(line([0] * 3), sent, config(copy_ps=1000))
+    assert done.rank_finish_ps[2] == 11_500_000
+
+
 def test_a_port_that_sends_or_receives_has_its_efficiency(run):
     done = run(line([0, 0]), traffic([Step([Send(1, 5000)])], [Step(need=1)]), PORTS)
     assert done.message_finish_ps.tolist() == [5 * 1_250_000 + 2 * L + R]
@@ -171,6 +194,35 @@ def test_a_rank_that_only_sends_waits_until_all_is_counted(run):
     assert done.message_post_ps.tolist() == [6 * (ONE_WAY + 300_000)]
 
 
+def test_a_round_begins_when_all_messages_of_the_last_one_are_counted(run):
+    """1000 and 3000 bytes, one after the other: a round takes 4 us and the way."""
+    one = program([Step(compute_ps=20_000_000)])
+    two = program([Step([Send(1, 1000), Send(2, 3000)])], [Step(need=1)], [Step(need=1)])
+    places = [np.array([0]), np.array([1, 2, 3])]
+    sent = combine([one, two], places, group_loops=[False, True])
+    done = run(line([0] * 4), sent, config())
+    assert 20_000_000 // (3_000_000 + ONE_WAY) == 4
+    assert done.message_post_ps.tolist() == [4 * (3_000_000 + ONE_WAY)] * 2
+
+
+def test_a_round_has_what_has_come_for_it_before_it_begins(run):
+    """Three messages come 11.18, 12.18 and 13.18 us after the start, the next ones at 24.36 us.
+
+    The second rank's first round waits for one of them. Two have come when it leaves its second
+    round, so it does not wait in the third and is in the fourth when the other group ends.
+    """
+    one = program([Step(compute_ps=23_000_000)])
+    two = program(
+        [Step([Send(1, 1000)] * 3, compute_ps=10_000_000)],
+        [Step([Send(2, 1000)], compute_ps=3_000_000, need=1)],
+        [Step(need=1)],
+    )
+    places = [np.array([0]), np.array([1, 2, 3])]
+    sent = combine([one, two], places, group_loops=[False, True])
+    done = run(line([0] * 4), sent, config())
+    assert done.message_post_ps[-1] == 10_000_000 + 3 * 3_000_000 + 3 * ONE_WAY == 22_540_000
+
+
 def test_a_round_without_time_is_the_last(run):
     """Rank 2 has nothing to do, so it does not loop in place."""
     sent = combine(
@@ -224,6 +276,15 @@ def test_requests_keep_their_order(run):
     assert answer < 3_128_000
     data = 128_000 + 3_000_000 + 2 * L + R
     assert done.message_finish_ps.tolist() == [data, data + 4_000_000, data + 8_000_000]
+
+
+def test_a_request_goes_behind_those_that_are_left(run):
+    """The fourth is posted at 100 ns, when one has left, one is on its way, and one waits."""
+    control = replace(config(), eager_limit_bytes=0, control_bytes=64, control_first=True)
+    sends = [Send(k, 4000) for k in (1, 2, 3)]
+    steps = [Step(sends), Step([Send(4, 4000)], compute_ps=100_000)]
+    done = run(line([0] * 5), traffic(steps, *[[Step(need=1)]] * 4), control)
+    assert np.argsort(done.message_finish_ps).tolist() == [0, 1, 2, 3]
 
 
 # Jitter of hosts

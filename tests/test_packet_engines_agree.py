@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_cases import ENGINES, Send, Step, config, flows, line, traffic
+from packet_cases import ENGINES, GBPS, L, R, Send, Step, config, flows, line, traffic
 from routing_machines import on_every_routing, routing_cases
 from selection import examples, first_only, in_turn
 
@@ -166,6 +166,38 @@ def test_agree_with_a_bias_in_picoseconds(name):
     assert len(ends) == 3
 
 
+def test_agree_on_the_routes_of_requests_and_of_groups_with_keys():
+    """Each message of two jobs has three parts, whose ways are drawn on their own."""
+    routing = make_routing(dragonfly(1, 2, 5), "valiant")
+    nodes = np.arange(routing.topology.n_nodes)
+    one = traffic(*([Step([Send((r + 4) % len(nodes), 1000)], need=1)] for r in nodes)).program
+    sent = combine([one] * 2, [nodes] * 2, group_key=[1000, 5])
+    packets = replace(config(), eager_limit_bytes=0)
+    found = [ENGINES[name](routing, sent, packets, np.random.default_rng(1))
+             for name in ("engine", "reference")]  # fmt: skip
+    assert_same(*found)
+
+
+def test_agree_where_space_comes_back_in_the_opposite_order():
+    """Space for three packets at the second router, and a fourth one waits for it from 341 ns on.
+
+    The first leaves on a slow cable, the second at 440 ns behind three of other nodes, the third at
+    480 ns: the fourth starts when the byte after the third one, and the news of it, have passed.
+    """
+    routing = line([0, 1, 1, 2, 1, 1, 0], [100, 50_000], node_Bps=10 * GBPS)
+    three = [Step([Send(3, 1000), Send(1, 1000), Send(2, 10)])]
+    beside = [[Step([Send(1, size)])] for size in (2000, 1000)]
+    fourth = [Step([Send(2, 10)], compute_ps=201_000)]
+    needs = [[Step(need=n)] for n in (3, 2, 1)]
+    sent = traffic(three, *needs, *beside, fourth)
+    found = [ENGINES[name](routing, sent, config(buffer=2010), np.random.default_rng(1))
+             for name in ("engine", "reference")]  # fmt: skip
+    assert_same(*found)
+    third = 481_000 + L
+    ends_ps = [580_000, third, third + 1_000 + 2 * L + R]
+    assert found[0].message_finish_ps[[1, 2, 5]].tolist() == ends_ps
+
+
 def test_agree_beyond_the_wheel():
     """Odd speeds make a tick of 1 ps, and a slow link waits beyond the wheel's reach."""
     topology = dragonfly(
@@ -198,6 +230,18 @@ def test_agree_where_something_happens_just_as_far_ahead_as_the_wheel_reaches(sp
         fast = simulate_packets(routing, sent, config(), np.random.default_rng(0))
         assert fast.message_finish_ps.tolist() == [reached + 40_000 + 1_000_000]
         assert_same(fast, plain)
+
+
+def test_agree_where_a_rank_sends_before_a_packet_that_is_far_away():
+    """A packet is 50 us on its way, in ticks of 1 ps, when a rank sends another, at 3 us."""
+    routing = line([0, 1, 1], [1000], [50_000_001])
+    late = [Step([Send(1, 1000)], compute_ps=3_000_000)]
+    sent = traffic([Step([Send(1, 1000)])], [Step(need=2)], late)
+    found = [ENGINES[name](routing, sent, config(), np.random.default_rng(0))
+             for name in ("engine", "reference")]  # fmt: skip
+    assert_same(*found)
+    first = 1_000_000 + 2 * L + 2 * R + 50_000_001
+    assert found[0].message_finish_ps.tolist() == [first, 4_000_000 + 2 * L + R]
 
 
 @pytest.mark.parametrize("beside", [-1, 0, 1])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from packet_cases import ENGINES, seeded
+from packet_cases import ENGINES, config, line, seeded
 
 from cosim.network.communication import Communication
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
@@ -65,6 +65,23 @@ def test_a_higher_priority_is_served_as_if_alone(engine):
     done = simulate(routing, traffic, CONFIG)
     # a packet of the first job ends at 101 ms, and the third one's are there by then
     assert (done.group_finish_ps // 10**9).tolist() == [1750, 101 + 250 + 500, 101 + 250]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_channels_of_a_lower_priority_keep_their_turns(engine):
+    """Packets of 10 us over the second cable: of two jobs in turn, on channels 1 and 0.
+
+    One of a higher priority comes while the second packet of channel 0 is sent; channel 1 is next.
+    """
+    four = program([Step([Send(1, PACKET)] * 4)], [Step(need=4)])
+    traffic = combine(
+        [four, four, one_message(PACKET)],
+        [np.array([0, 3]), np.array([1, 4]), np.array([2, 5])],
+        [0.0, 0.0, 24e-6],
+        group_priority=[0, 0, 1],
+    )
+    done = seeded(engine)(line([0, 1, 1, 2, 2, 2], [1000, 10_000]), traffic, config())
+    assert np.argsort(done.message_finish_ps).tolist() == [4, 0, 5, 8, 1, 6, 2, 7, 3]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

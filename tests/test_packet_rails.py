@@ -104,6 +104,8 @@ def test_the_order_of_ranks_on_a_node_is_that_of_their_group():
     assert place_on_node(traffic).tolist() == [0, 0, 1, 1, 2, 2]
     two_groups = replace(traffic, rank_group=np.array([0, 0, 0, 1, 1, 1]), start_s=np.zeros(2))
     assert place_on_node(two_groups).tolist() == [0, 0, 1, 0, 1, 0]
+    on_one_node = replace(two_groups, rank_node=np.zeros(6, dtype=np.int32))
+    assert place_on_node(on_one_node).tolist() == [0, 1, 2, 0, 1, 2]
 
 
 def test_a_job_takes_the_rails_that_it_takes_alone():

@@ -52,6 +52,14 @@ def test_binary_says_what_the_text_says(name: str, n: int, iterations: int) -> N
     assert story(found) == story(wanted)
 
 
+def test_a_binary_irequires_waits_for_the_start_alone() -> None:
+    """Each rank sends once its receive is posted: in its first step, not after the message."""
+    own = "{{\nr: recv 8b from {0}\ns: send 8b to {0}\ns {1} r\n}}\n"
+    for word, steps in (("irequires", 1), ("requires", 2)):
+        text = f"num_ranks 2\nrank 0 {own.format(1, word)}rank 1 {own.format(0, word)}"
+        assert np.diff(binary(to_binary(text)).step_ptr).tolist() == [steps] * 2
+
+
 def test_a_binary_file_is_known_by_its_mark(tmp_path: Path, shared_dir: Path) -> None:
     text = (shared_dir / "inputs" / "binary_tree_32.goal").read_text()
     (tmp_path / "t.bin").write_bytes(to_binary(text))

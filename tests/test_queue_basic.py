@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from queue_helpers import Contiguous, HeldMask, Mask, make_workload
 from selection import examples
@@ -134,6 +134,8 @@ def test_one_node_is_lindleys_recursion(gaps, services, backfill):
         st.tuples(st.integers(1, 8), st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=8
     ),
 )
+# two jobs end at 10: of 5 nodes 3 are taken then, and 2 are free from 0 to 20
+@example(steps=[(10, 1), (10, 2)], jobs=[(3, 5, 0), (2, 20, 0)])
 def test_profile_against_a_table_of_seconds(steps, jobs):
     table = np.full(400, 2)
     for time, nodes in steps:

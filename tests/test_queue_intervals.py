@@ -252,7 +252,11 @@ def test_speed_ups_of_drawn_snapshots_by_hand() -> None:
     rows = (replace(row, ratio=0.6, ratio_low=None, ratio_high=None),)
     rows += (replace(rows[0], min_nodes=9, max_nodes=99, ratio=0.9),)
     paired = Measurement(sides, {}, SpeedupTable("rdn", rows), {"pairs": pairs})
-    draw = ResampledSpeedups.of(paired, ["halo2d"]).draw
+    resampled = ResampledSpeedups.of(paired, ["halo2d"])
+    for most_nodes, jobs in ((8, [1, 1]), (99, [1, 2])):
+        sums = resampled.seen["simple"].sums(replace(row, max_nodes=most_nodes), 2)
+        assert sums[0][0].tolist() == jobs
+    draw = resampled.draw
     assert [one.ratio for one in draw(Draws((1, 1))).rows] == pytest.approx([0.7, 0.9])  # type: ignore[arg-type]
     drawn = [one.ratio for one in draw(Draws((0, 0))).rows]  # type: ignore[arg-type]
     assert drawn == pytest.approx([0.5, 0.9 * 0.5 / 0.7])

@@ -225,6 +225,8 @@ def test_a_job_alone_with_its_patience_starts_when_it_ends():
         assert found.start_s[1] == 110.0, backfill
         # the third needs no second switch: behind the head it may start at once
         assert found.start_s[2] == (110.0 if backfill == "none" else 20.0)
+        if backfill == "easy":
+            assert found.promised_s[1] == 110.0
 
 
 # In a config

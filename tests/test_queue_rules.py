@@ -249,6 +249,33 @@ def test_rules_that_bar_nothing_are_the_plain_queue(backfill, order, window, wor
         assert_same(ruled, plain)
 
 
+def test_a_job_that_ends_late_after_the_shadow_time_ends_a_partitions_reservation() -> None:
+    """The example of `test_queue_easy`, in a partition of all nodes."""
+    work = make_workload(
+        [0, 0, 0, 5, 6, 7],
+        [160, 300, 1000, 10, 500, 500],
+        [2, 3, 2, 4, 2, 1],
+        [150, 100, 1000, 10, 500, 500],
+    )
+    rules = Rules(partitions=(Partition("all", nodes="0-7"),))
+    assert simulate(work, HeldMask(N), rules).start_s.tolist() == [0, 0, 0, 300, 310, 160]
+
+
+def test_a_higher_priority_takes_reserved_nodes() -> None:
+    """Partition a (nodes 0 to 3) has priority over b (all nodes).
+
+    The third job, of seven nodes, is promised 100 on nodes 0 to 6; the fourth starts on node 7. At
+    30 a job of a takes nodes 0 and 1 until 230, which voids the promise. So the last, on node 6
+    until 131, delays nobody.
+    """
+    work = make_workload([0, 0, 1, 2, 30, 31], [20, 100, 10, 500, 200, 100], [2, 4, 7, 1, 2, 1])
+    work = with_details(work, partition=Labels.of(["a", "b", "b", "b", "a", "b"]))
+    rules = Rules(
+        partitions=(Partition("a", nodes="0-3", priority=1.0), Partition("b", nodes="0-7"))
+    )
+    assert simulate(work, HeldMask(N), rules).start_s.tolist() == [0, 0, 230, 2, 30, 31]
+
+
 @pytest.mark.parametrize(("walltime_s", "start_s"), [(10, 0.0), (11, 15.0)])
 def test_a_job_may_end_when_a_reservation_begins(walltime_s: int, start_s: float) -> None:
     """All nodes are reserved from 10 to 15 s; a job of 10 s fits before, one of 11 s does not."""

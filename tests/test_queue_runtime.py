@@ -220,6 +220,38 @@ def test_hand_worked_change_of_rate() -> None:
     assert result.end_s == pytest.approx([10.6, 6.6])
 
 
+class AsLogged(RunTimes):
+    """Run times that nothing changes, in a run that expects changes."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.run_time_s = workload.run_time_s
+
+    def work_s(self, job: int) -> float:
+        return float(self.run_time_s[job])
+
+
+@pytest.mark.parametrize(
+    ("submit", "run", "starts"),
+    [
+        # one node each, at their own fraction of a second
+        ([0.0, 0.125, 0.25], [0.3, 0.3, 0.3], [0.0, 0.125, 0.25]),
+        # the third comes when the first ends: it is the shortest in that pass
+        ([0, 1, 10], [10, 5, 3], [0, 13, 10]),
+    ],
+)
+def test_a_pass_follows_all_events_of_its_instant(submit, run, starts) -> None:
+    workload = make_workload(submit, run, [1, 1, 1])
+    policy = Mask(1 if max(run) > 1 else 3)
+    result = simulate_queue(
+        workload,
+        policy,
+        order="shortest",
+        run_time_model=Live(AsLogged(workload)),
+        rng=np.random.default_rng(0),
+    )
+    assert result.start_s.tolist() == starts
+
+
 def test_a_stopped_job_goes_on_later() -> None:
     class Pause(RunTimes):
         def work_s(self, job: int) -> float:

@@ -303,16 +303,18 @@ def test_operations_of_a_micro_benchmark(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "gpus", "degrees"),
+    ("stages", "sizes", "gpus", "degrees"),
     [
         # groups of data parallelism have all ranks of context parallelism
-        ({"tp": 2, "cp": 2, "dp": 6}, 1, (2, 2, 3, 1)),
-        ({"tp": 2, "cp": 2, "ep": 4}, 17, (2, 2, 4, 4)),
-        ({}, 3, (1, 1, 3, 1)),
+        (0, {"tp": 2, "cp": 2, "dp": 6}, 1, (2, 2, 3, 1)),
+        (0, {"tp": 2, "cp": 2, "ep": 4}, 17, (2, 2, 4, 4)),
+        (0, {}, 3, (1, 1, 3, 1)),
+        # 24 GPUs are two stages of 2 x 6
+        (2, {"tp": 2}, 24, (2, 1, 6, 1)),
     ],
 )
-def test_degrees_follow_from_the_sizes_of_groups(sizes, gpus, degrees):
-    layout = Recorded((), sizes).layout(gpus)
+def test_degrees_follow_from_the_sizes_of_groups(stages, sizes, gpus, degrees):
+    layout = Recorded(((),) * stages, sizes).layout(gpus)
     assert (layout.tp, layout.cp, layout.dp, layout.ep) == degrees
 
 
@@ -429,6 +431,7 @@ def test_published_files_are_read(shared_dir: Path) -> None:
         (SIMAI.replace("ep: 1", "ep: 0"), ":1: ep = '0'; a whole number from 1"),
         (SIMAI.replace("gpus: 8", "gpus: 7"), ":1: all_gpus: 7; it must be a multiple of"),
         (SIMAI.replace("\n2\n", "\n3\n"), ":2: number of layers = 3; 2 lines of layers follow"),
+        (SIMAI.replace("\n2\n", "\n1\n"), ":2: number of layers = 1; 2 lines of layers follow"),
         (SIMAI.replace("\n2\n", "\nx\n"), ":2: number of layers = 'x'"),
         (SIMAI.splitlines()[0], ":2: number of layers = ''"),
     ],
@@ -494,7 +497,7 @@ def test_describe_shows_bytes_and_the_time_alone() -> None:
     assert [line.split()[0] for line in lines[4:]] == ["tp", "pp", "dp"]
 
 
-def test_describe_shows_a_file_on_a_machine(tmp_path, capsys):
+def test_describe_shows_a_file_on_a_machine(tmp_path, capsys, monkeypatch):
     """The pipeline of 13 ms and 2 ms of gradients, on nodes of 1 GB/s (see above)."""
     (tmp_path / "w.txt").write_text(PIPELINE)
     own = tmp_path / "own.toml"
@@ -516,9 +519,8 @@ def test_describe_shows_a_file_on_a_machine(tmp_path, capsys):
     assert lines[2] == "  2 of 6 ranks are idle"
     with pytest.raises(NetcosimError, match=r"--ranks 200: .* has 128 nodes, a rank each"):
         summary_of("training-file", 200, None, [f"file={tmp_path / 'w.txt'}"], str(own))
-    lines = summary_of(
-        "training-file", 4, None, [f"file={tmp_path / 'w.txt'}", "scale=1e6"], str(own)
-    )
+    monkeypatch.setattr("netcosim.machine_step.MOST_HOPS", 1e3)
+    lines = summary_of("training-file", 4, None, [f"file={tmp_path / 'w.txt'}"], str(own))
     assert "not simulated" in lines[-1]
 
 

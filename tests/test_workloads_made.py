@@ -69,6 +69,12 @@ def test_poisson_arrivals_reach_the_load() -> None:
     assert asked / (1024 * jobs.submit_s[-1]) == pytest.approx(0.8, rel=0.03)
     gaps = np.diff(jobs.submit_s)
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.05)
+    # five jobs: a generator that has drawn the same jobs goes on with the same gaps
+    rng = np.random.default_rng(1)
+    few = laas_workload(5, 16, np.random.default_rng(1), load=0.8, machine_nodes=1024)
+    node_s = laas_workload(5, 16, rng).n_nodes * few.run_time_s
+    gaps_s = rng.exponential(node_s.mean() / (0.8 * 1024), 5)
+    assert few.submit_s == pytest.approx(np.cumsum(gaps_s))
 
 
 def test_requested_times_are_above_run_times() -> None:

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.machines.match.fit import PARAMETERS, Fitted, explaining, fit, match_all
+from experiments.machines.match.fit import (
+    PARAMETERS,
+    Fitted,
+    _determining,
+    explaining,
+    fit,
+    match_all,
+)
 from experiments.machines.match.machine import MatchMachine, load_match, match_from
 from experiments.machines.match.outputs import read_output
 from experiments.machines.match.report import details, frame_of, judged, recommend
@@ -427,6 +434,20 @@ def test_what_an_incast_has_outstanding(test: str, time_us: float) -> None:
     program = make_pattern("gpcnet", 2, 4096, 100, np.random.default_rng(1), {"test": test})
     result = _send(free, [(program, np.arange(2))])
     assert result.group_finish_ps[0] / 1e6 == pytest.approx(time_us, rel=1e-4)
+
+
+def test_the_first_kind_of_collectives_with_rows_determines_a_parameter() -> None:
+    [overhead] = [one for one in PARAMETERS if one.name == "overhead of a message"]
+    rows = [
+        Row(f"osu_{name}", algorithm, size, 4, 4, "mean", 1.0, "us")
+        for name, algorithm, size in (
+            ("gather", "linear", 8), ("alltoall", "linear", 8), ("alltoall", "ring", 8),
+            ("alltoall", "linear", 4096), ("scatter", "linear", 8),
+        )
+    ]  # fmt: skip
+    assert _determining(overhead, rows, pairs=False) == [rows[1]]
+    del rows[1]
+    assert _determining(overhead, rows, pairs=False) == [rows[0], rows[-1]]
 
 
 def gpcnet_row(phase: str, nodes: int = 3, per_node: int = 1, statistic: str = "mean") -> Row:

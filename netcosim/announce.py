@@ -152,7 +152,11 @@ def compile_kernels(parts: Iterable[str] = tuple(PARTS)) -> list[str]:
 
     A separate bar shows how far it is. It must come before the bar of a run, whose estimate would
     count the compilation. Under MPI rank 0 compiles; the others get their first point after it has.
+    What is compiled is used from the first queue on, however few jobs it has.
     """
+    from queuesim.compiled.choice import LEAST_JOBS, queued_jobs
+
+    queued_jobs.update({(*kind, ""): LEAST_JOBS for kind, part in QUEUES.items() if part in parts})
     folder = cache_folder()
     missing = [part for part in PARTS if part in parts and not mark_of(folder, part).exists()]
     if not missing or launched_rank() != 0:

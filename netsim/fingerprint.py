@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
+import marshal
 import re
 import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import CodeType
 
 from netsim.atomic_files import make_folder, write_text_atomically
 from netsim.errors import NetcosimError
 from netsim.kernel_cache import cache_folder
 
+_WITHOUT_REFERENCES = 2
+"""Version of `marshal` whose bytes do not depend on how often an object is referred to."""
 _MODEL_PACKAGES = ("netsim", "patterns", "alloc", "workloads", "queuesim", "cosim")
 
 
 @cache
 def code_fingerprint() -> str:
-    """Return 12 hex digits of the model's sources without their comments and docstrings.
+    """Return 12 hex digits of the model's sources without comments, texts of docstrings and
+    assertions.
 
     It is stored with each point, so that a report can show when points of one store were
     computed by different code. It is not part of a point's key (`MODEL_VERSION` is).
@@ -28,10 +32,10 @@ def code_fingerprint() -> str:
 
 
 def fingerprint_of(root: Path, folder: Path) -> str:
-    """Return `code_fingerprint` of a source tree, stored in ``folder`` because parsing is slow.
+    """Return `code_fingerprint` of a source tree, stored in ``folder`` because compiling is slow.
 
     The key is the bytes of all files, so a change is noticed whatever a file's date,
-    and Python's version, whose syntax trees differ.
+    and Python's version, whose compiled code differs.
     """
     paths = sorted(p for package in _MODEL_PACKAGES for p in (root / package).rglob("*.py"))
     sources = [(str(path.relative_to(root)), path.read_bytes()) for path in paths]
@@ -44,21 +48,19 @@ def fingerprint_of(root: Path, folder: Path) -> str:
     digest = hashlib.sha256()
     for name, source in sources:
         digest.update(name.encode())
-        digest.update(_normalised(source.decode()).encode())
+        digest.update(_normalised(source))
     with suppress(NetcosimError):
         make_folder(folder)
         write_text_atomically(kept, digest.hexdigest()[:12])
     return digest.hexdigest()[:12]
 
 
-def _normalised(source: str) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            node.body = [part for part in node.body if not _is_docstring(part)]
-    return ast.dump(tree)
+def _normalised(source: bytes) -> bytes:
+    """Return what a file compiles to: comments leave no trace, and docstrings not their texts."""
+    code = _without_lines(compile(source, "", "exec", optimize=2))
+    return marshal.dumps(code, _WITHOUT_REFERENCES)
 
 
-def _is_docstring(node: ast.stmt) -> bool:
-    """Return whether a statement documents what it is in, or the name before it."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+def _without_lines(code: CodeType) -> CodeType:
+    inside = (_without_lines(one) if isinstance(one, CodeType) else one for one in code.co_consts)
+    return code.replace(co_consts=tuple(inside), co_linetable=b"", co_firstlineno=1)

@@ -126,11 +126,7 @@ def build_program(
     per_rank = np.broadcast_to(np.asarray(n_steps, dtype=np.int64), (n_streams,))
     step_ptr = np.concatenate(([0], np.cumsum(per_rank)))
     total = int(step_ptr[-1])
-    need_messages(
-        len(messages) * iterations,
-        total * iterations,
-        f"iterations = {shown(iterations)} (rounds among them) on {n_ranks} ranks",
-    )
+    _need_repeated(n_ranks, len(messages), total, iterations)
     sender, receiver, dst, n_bytes = _in_order(messages, step_ptr)
     sends = np.bincount(sender, minlength=total)
     need = np.bincount(receiver, minlength=total) if wait else np.zeros(total)
@@ -149,7 +145,12 @@ def build_program(
         kinds=kinds,
         step_kind=_of_steps(np.asarray(step_kind, np.int8), n_streams, total) if kinds else None,
     )
-    return once if iterations == 1 else _repeated(once, iterations)
+    return repeated(once, iterations)
+
+
+def _need_repeated(n_ranks: int, n_messages: int, n_steps: int, iterations: int) -> None:
+    given = f"iterations = {shown(iterations)} (rounds among them) on {n_ranks} ranks"
+    need_messages(n_messages * iterations, n_steps * iterations, given)
 
 
 def _in_order(messages: Messages, step_ptr: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
@@ -163,8 +164,11 @@ def _in_order(messages: Messages, step_ptr: NDArray[np.int64]) -> tuple[NDArray[
     return sender, receiver, dst, n_bytes
 
 
-def _repeated(once: Program, iterations: int) -> Program:
+def repeated(once: Program, iterations: int) -> Program:
     """Return the program in which each stream repeats its steps, one iteration after the other."""
+    if iterations == 1:
+        return once
+    _need_repeated(once.n_ranks, once.n_messages, once.n_steps, iterations)
     first_send = once.send_ptr[once.step_ptr]
     step, sent = _places(once.step_ptr, iterations), _places(first_send, iterations)
     iteration = np.tile(np.arange(iterations, dtype=np.int32), once.n_streams)

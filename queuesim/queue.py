@@ -94,10 +94,9 @@ def fitting(workload: Workload, policy: Policy, rules: Rules = NO_RULES) -> Work
 
     ``dropped`` counts them; the same object if there are none.
     """
-    sizes = [n for n in np.unique(workload.n_nodes).tolist() if policy.fits_empty(n)]
-    keep = np.isin(workload.n_nodes, sizes)
-    if not keep.all():
-        workload = drop(workload, ~keep, f"never fits under {policy.name}")
+    if too_large := [n for n in workload.sizes if not policy.fits_empty(n)]:
+        larger = np.isin(workload.n_nodes, too_large)
+        workload = drop(workload, larger, f"never fits under {policy.name}")
     while unfit := rules.unfit(workload, policy):
         reason = next(iter(unfit))
         workload = drop(workload, unfit[reason], reason)

@@ -254,7 +254,7 @@ def _method(
 
 
 def _check_fits(workload: Workload, policy: Policy, rules: Rules) -> None:
-    bad = [int(n) for n in np.unique(workload.n_nodes) if not policy.fits_empty(int(n))]
+    bad = [n for n in workload.sizes if not policy.fits_empty(n)]
     if bad:
         jobs = np.flatnonzero(np.isin(workload.n_nodes, bad))
         raise NetcosimError(

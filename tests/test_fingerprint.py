@@ -25,8 +25,12 @@ def test_code_counts_comments_and_docstrings_do_not(tmp_path: Path) -> None:
     first = fingerprint_of(sources(root, '"""Told."""\nx = 1  # one\n'), kept)
     assert first == fingerprint_of(sources(root, '"""Otherwise."""\nx   =   1\n'), kept)
     assert first != fingerprint_of(sources(root, '"""Told."""\nx = 2  # one\n'), kept)
-    assert first == fingerprint_of(sources(root, 'x = 1\n"""Of the name."""\n'), kept)
-    assert first == fingerprint_of(sources(root, '"""Told."""\nx = 1  # one\n'), kept)
+    assert first == fingerprint_of(sources(root, '"""Told."""\n\nx = 1  # one\n'), kept)
+    docs = "class A:\n  '{}'\n  x = 1\n  '{}'\n"
+    code = docs + "  def f(y):\n    '{}'\n    return y in {{1.5, 'b'}}\n"
+    texts = ("One", "Two", "Three"), ("Others", "", "of several \\\n lines")
+    one, other = (fingerprint_of(sources(root, code.format(*of)), kept) for of in texts)
+    assert one == other != first
     (root / "alloc" / "part.py").rename(root / "alloc" / "more.py")
     assert first != fingerprint_of(root, kept)
 

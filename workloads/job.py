@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,12 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.job_id)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The numbers of nodes that occur, in order."""
+        found: list[int] = np.unique(self.n_nodes).tolist()
+        return found
 
 
 def bare_jobs(

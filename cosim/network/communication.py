@@ -16,6 +16,7 @@ from netsim.errors import NetcosimError, need_name
 from netsim.kinds import need_kinds
 from netsim.topologies.checks import need_int
 from netsim.traffic import PRIORITIES, Program
+from patterns.build import repeated
 from patterns.registry import PATTERNS, make_pattern
 from queuesim.draws import JobStreams
 
@@ -121,38 +122,33 @@ class Communication:
         s = self.for_ranks(n_ranks)
         return make_pattern(s.pattern, n_ranks, s.message_bytes, s.iterations, rng, s.parameters)
 
-    def shared_program(self, n_ranks: int, streams: JobStreams) -> Program:
-        """Return the program of a job whose random partners are those of ``streams``; small ones
-        are kept for jobs that send the same."""
-        key = n_ranks, streams if self.draws else None
-        if key not in self._made:
-            made = self.program(n_ranks, streams.partners)
-            if made.n_messages > (_KEPT_DRAWN if self.draws else _KEPT):
-                return made
-            remember(self._made, key, made, _MADE)
-        return self._made[key]
+    def shared_program(self, n_ranks: int, iterations: int, streams: JobStreams) -> Program:
+        """Return the program of a job whose random partners are those of ``streams``, with a number
+        of iterations; small ones are kept for jobs that send the same.
 
-    def repeated(self, iterations: int) -> Communication:
-        """Return the same communication with another number of iterations."""
-        if iterations == self.iterations:
-            return self
-        if iterations not in self._repeated:
-            again = replace(self, iterations=iterations)
-            remember(self._repeated, iterations, again, _KEPT_NUMBERS)
-        return self._repeated[iterations]
-
-    @cached_property
-    def _repeated(self) -> dict[int, Communication]:
-        """By iterations, with their programs."""
-        return {}
+        Without random partners an iteration is as another: one is built, and repeated.
+        """
+        key = n_ranks, iterations, streams if self.draws else None
+        if key in self._made:
+            return self._made[key]
+        if self.draws:
+            made = replace(self, iterations=iterations).program(n_ranks, streams.partners)
+        elif iterations > 1:
+            made = repeated(self.shared_program(n_ranks, 1, streams), iterations)
+        else:
+            made = replace(self, iterations=1).program(n_ranks, _UNUSED)
+        if made.n_messages > (_KEPT_DRAWN if self.draws else _KEPT):
+            return made
+        return remember(self._made, key, made, _MADE)
 
     @cached_property
-    def _made(self) -> dict[tuple[int, JobStreams | None], Program]:
-        """Small programs by ranks and, where partners are random, draws."""
+    def _made(self) -> dict[tuple[int, int, JobStreams | None], Program]:
+        """Small programs by ranks, iterations and, where partners are random, draws."""
         return {}
 
 
-_UNIT_BYTES, _KEPT, _KEPT_DRAWN, _MADE, _KEPT_NUMBERS = 1000, 5000, 2000, 64, 64
+_UNIT_BYTES, _KEPT, _KEPT_DRAWN, _MADE = 1000, 5000, 2000, 1024
+_UNUSED = np.random.default_rng(0)
 
 
 @lru_cache(maxsize=4096)

@@ -78,15 +78,19 @@ def complete_iterations(
         Of a run that recorded messages.
     start_ps : (n_groups,) int64
     """
-    program = traffic.program
-    group, stream = traffic.rank_group[program.send_dst], program.send_stream()
-    # of each message: its iteration follows from the place of its step in its stream
-    steps_per_iteration = np.diff(program.step_ptr)[stream] // counts[group]
-    iteration = (program.send_step - program.step_ptr[stream]) // steps_per_iteration
+    program, rank_group = traffic.program, traffic.rank_group
+    # of each step: its iteration follows from its place in its stream
+    steps, first = np.diff(program.step_ptr), program.step_ptr[:-1]
+    per_iteration = steps // counts[rank_group[program.stream_rank()]]
+    place = np.arange(program.n_steps) - np.repeat(first, steps)
+    iteration = (place // np.repeat(per_iteration, steps))[program.send_step]
     time_s, done = np.full(len(counts), np.nan), np.zeros(len(counts), dtype=np.int64)
     ends_ps = []
+    # Invariant: ranks are in the order of their groups, and messages in that of their senders
+    first_rank = np.searchsorted(rank_group, np.arange(len(counts) + 1))
+    ptr = program.send_ptr[program.rank_step_ptr[first_rank]].tolist()
     for g, count in enumerate(counts.tolist()):
-        sent = group == g
+        sent = slice(ptr[g], ptr[g + 1])
         finish_ps, of_iteration = result.message_finish_ps[sent], iteration[sent]
         last_ps = np.zeros(count, dtype=np.int64)
         np.maximum.at(last_ps, of_iteration, finish_ps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from workloads.shares.law import FractionLaw
 
 FloatArray = NDArray[np.float64]
+Drawn = tuple[NDArray[np.int64], FloatArray]
+"""Of each job its communication, as an index, and its communication share."""
 
 
 MAX_WEIGHT = 1e12
@@ -82,17 +85,27 @@ class CommunicationMix:
                     f"{share.fraction_high}; need 0 <= low <= high <= 1"
                 )
 
-    def draw(
-        self, workload: Workload, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], FloatArray]:
+    def draw(self, workload: Workload, rng: np.random.Generator) -> Drawn:
         """Draw the pattern and communication share of every job from the entries for its size.
 
         A job whose entries cannot be on its ranks has a fraction of 0: it only computes. Values in
         the log (`workloads.details`) replace draws: a job's pattern where an entry of that name is
         for its size, the first one, and its communication share. Returns the index into ``shares``
-        and the fraction of each job.
+        and the fraction of each job; those of the last draw are kept for the next policy.
         """
         key = draw_key(rng)
+        if key not in self._last or self._last[key][0] is not workload:
+            drawn = self._draw(workload, key)
+            self._last.clear()
+            self._last[key] = workload, drawn
+        return self._last[key][1]
+
+    @cached_property
+    def _last(self) -> dict[int, tuple[Workload, Drawn]]:
+        """The last draw by its key, with its jobs."""
+        return {}
+
+    def _draw(self, workload: Workload, key: int) -> Drawn:
         suits, runs = self._suits(workload)
         without = np.flatnonzero(~suits.any(axis=1))
         if len(without):

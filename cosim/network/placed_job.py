@@ -208,6 +208,5 @@ class SharedNetwork:
 
     def program(self, job: PlacedJob, iterations: int) -> Program:
         """Return the program of a number of iterations, without computing between them."""
-        communication, n_ranks = job.communication.repeated(iterations), len(job.nodes)
-        streams = job_streams(self.seed, job.sent_id)
-        return communication.shared_program(n_ranks * self.ranks_per_node, streams)
+        n_ranks, streams = len(job.nodes) * self.ranks_per_node, job_streams(self.seed, job.sent_id)
+        return job.communication.shared_program(n_ranks, iterations, streams)

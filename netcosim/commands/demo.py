@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the config, run it, report."""
-    from netcosim.announce import compile_kernels, parts_of
+    from netcosim.announce import prepare_run
     from netcosim.config.load import load_config
     from netcosim.demo_config import demo_config_text, read_demo_log
     from netcosim.log_summary import left_out_and_notes
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         write_text_atomically(path, text)
         config = load_config(path)
         check_resamples(config, args.resamples)
-        compile_kernels(parts_of(config, args.resamples))
+        config = prepare_run(config, out, args.jobs, args.resamples)
         # what it imports takes a while and must not come before a word on compiling
         from netcosim.runs.run_output import run_and_report
 

@@ -100,10 +100,7 @@ class PartitionBisection(PartitionKeys, RunTimeModel):
                 f"run-time model {self.name!r} is for tori, not {policy.topology.name}"
             )
         share = np.where(self.bound(workload, rng), self.communication, 0.0)
-        sizes = {
-            int(n): contention(logged_geometry(int(n), self.logged_menu))
-            for n in np.unique(workload.n_nodes)
-        }
+        sizes = {n: contention(logged_geometry(n, self.logged_menu)) for n in workload.sizes}
         reference = [sizes[n] for n in workload.n_nodes.tolist()]
         return _ByGeometry(workload.run_time_s.tolist(), share.tolist(), reference, shape)
 

@@ -150,7 +150,8 @@ def link_heat_map(
         ylabel="sending router",
     )
     axis.spines[["top", "right"]].set_visible(True)
-    bar = axis.figure.colorbar(image, ax=axis, shrink=0.85, pad=0.02)
+    # as a part of the axes, which are laid out faster than two
+    bar = axis.figure.colorbar(image, cax=axis.inset_axes((1.02, 0.075, 0.0425, 0.85)))
     bar.set_label("link busy (%)")
     bar.outline.set_visible(False)
 

@@ -28,6 +28,8 @@ ON_COLOUR = "#fefefe"
 """White that stays white where a page is dark."""
 SIDE_IN = (4.9, 3.9)
 """Size of figures that are side by side, one a policy."""
+_PAD_IN = 0.04167
+"""Around everything, as the layout engine has it."""
 
 _RC: dict[Any, Any] = {
     "font.size": 10.0,
@@ -67,14 +69,32 @@ def new_figure(
         for axis in axes.flat:
             axis.spines[["top", "right"]].set_visible(False)
             axis.set_axisbelow(True)
+            # ticks and their labels reach further, and measuring spines measures those again
+            axis.spines[:].set_in_layout(False)
     return figure, list(axes.flat)
 
 
 def lay_out(figure: Figure) -> None:
-    """Lay a figure out once: with an engine each drawing would do it again, and draw twice."""
-    if (engine := figure.get_layout_engine()) is not None:
+    """Lay a figure out once: with an engine each drawing would do it again, and draw twice.
+
+    The engine measures all texts twice. Single axes are moved by the space that theirs, and a
+    legend above them, need at first.
+    """
+    if (engine := figure.get_layout_engine()) is None:
+        return
+    figure.set_layout_engine(None)
+    if len(figure.axes) != 1:
         engine.execute(figure)
-        figure.set_layout_engine(None)
+        return
+    [axis], size, pad = figure.axes, figure.bbox.size, _PAD_IN * figure.dpi
+    renderer: Any = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    outer: Any = axis.get_tightbbox(renderer, for_layout_only=True)
+    low, high = axis.bbox.min - outer.min + pad, outer.max - axis.bbox.max + pad
+    for legend in figure.legends:
+        above: Any = legend.get_tightbbox(renderer)
+        high[1] += above.height + 2 * pad
+    if ((low + high) < size).all():
+        axis.set_position((*(low / size), *(1 - (low + high) / size)))
 
 
 def save_figure(figure: Figure, path: Path, form: str) -> Path:

@@ -185,12 +185,22 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
                 k = np.int64(c.number[rows.job[link, at]])
                 use = occupied(column, at, c.span_s[k], c.rest[k])
                 share = use * min(MOST_FAIR, column[INPUTS, at] / own.inputs[i])
+                present = c.present[k]
+                for q in range(SETS):
+                    slow[q] += present[q] * share
+        for q in range(SETS):
+            slow[q] = min(slow[q], most_slow)
+        if not own.followed[i]:
+            continue
+        for at in range(n_jobs):
+            if at != place:
+                k = np.int64(c.number[rows.job[link, at]])
+                use = occupied(column, at, c.span_s[k], c.rest[k])
                 most_s += column[INPUTS, at] * column[PACKET, at] * c.train[k]
                 present = c.present[k]
                 for q in range(SETS):
                     met[q] += present[q] * use
-                    slow[q] += present[q] * share
-        for at in range(n_jobs if own.followed[i] else 0):
+        for at in range(n_jobs):
             if at != place:
                 k = np.int64(c.number[rows.job[link, at]])
                 use = occupied(column, at, c.span_s[k], c.rest[k])
@@ -201,7 +211,6 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
                     queued = 1.0 + more * min(1.0, rest + mine)
                     wait_s[q] += present[q] * wait * queued / max(SPARE, 1.0 - rest)
         for q in range(SETS):
-            slow[q] = min(slow[q], most_slow)
             wait_s[q] = min(wait_s[q], most_s) if own.packet_s[i] > 0.0 else 0.0
     for neighbour in range(n):
         c.number[c.who[neighbour]] = -1

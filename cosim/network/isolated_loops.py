@@ -292,12 +292,12 @@ class IsolatedLoops:
             remember(self._once, key, found, _KEPT)
         return self._once[key]
 
-    def sends(self, situation: Situation) -> bool:
-        """Return whether a job sends anything between nodes."""
-        return self._network.least_s(self._job(situation, 1.0)) > 0
+    def least_s(self, situation: Situation) -> float:
+        """Return a time that no iteration of a job is below; 0 for one that sends nothing."""
+        return self._network.least_s(self._job(situation, 1.0))
 
     def bound_s(self, situation: Situation) -> float:
-        """Return for how long an iteration of a job keeps its busiest link busy."""
+        """Return for how long an iteration of a job with own links keeps the busiest busy."""
         return Ensemble(self._network, [self._job(situation, 1.0)]).loads[0].isolated_bound_s
 
     def _job(self, situation: Situation, message_scale: float) -> PlacedJob:

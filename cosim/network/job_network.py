@@ -25,7 +25,7 @@ from netsim.flow.message_load import MessageLoad, message_load
 from workloads.job import Workload
 
 _CACHED_NUMBERS = 1 << 26
-_CACHED_SITUATIONS = 256
+_CACHED_SITUATIONS, _CACHED_LOADS = 256, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +94,7 @@ class JobLoads:
         self._messages: OrderedDict[tuple[int, int], JobMessages] = OrderedDict()
         self._n_cached = 0
         self._with_randomness = lru_cache(maxsize=_CACHED_SITUATIONS)(self._made)
+        self._isolated_load = lru_cache(maxsize=_CACHED_LOADS)(self._placed)
 
     def __reduce__(self) -> tuple[type[JobLoads], tuple[Senders]]:
         """Pickle it without what is cached."""
@@ -117,6 +118,20 @@ class JobLoads:
         Others keep each link busy for ``background_s`` (n_links,) in an iteration, where a routing
         `looks_at_others`.
         """
+        if background_s is not None:
+            return self._placed(situation, background_s)
+        return self._isolated_load(situation._replace(fraction=1.0, compute_s=None, once_s=0.0))
+
+    def bound_s(self, situation: Situation) -> float:
+        """Return for how long an isolated iteration of a job keeps its busiest link busy."""
+        if situation.partition:
+            return self.isolated.bound_s(situation)
+        busy_s = self.load(situation).busy_s.max(initial=0.0)
+        return max(float(busy_s), self.isolated.least_s(situation))
+
+    def _placed(
+        self, situation: Situation, background_s: NDArray[np.float64] | None = None
+    ) -> MessageLoad:
         shared = self.network.shared
         return message_load(
             self._routes,

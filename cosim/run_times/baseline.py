@@ -156,7 +156,7 @@ class Baseline:
         alike, new = places == {own_place}, (places | {own_place}) - self._seen
         simulates = not new or self._may_simulate(own, alike)
         if not simulates or (alike and not self._beside_groups):
-            if not self._loops.sends(own):
+            if not self._loops.least_s(own):
                 return None
             if alike:
                 self.record.n_equal += 1
@@ -189,8 +189,9 @@ class Baseline:
 
     def _bound(self, own: Situation, places: Sequence[Situation]) -> float:
         """Return the bound of an iteration on a job's nodes, over the mean of some places."""
-        on_reference_s = float(np.mean([self._of_pilot.bound_s(place) for place in places]))
-        return self._loops.bound_s(own) / on_reference_s
+        pilot = self._network if self._pilot is None else self._pilot.network
+        on_reference_s = float(np.mean([pilot.loads.bound_s(place) for place in places]))
+        return self._network.loads.bound_s(own) / on_reference_s
 
     def _may_simulate(self, own: Situation, alike: bool) -> bool:
         """Return whether a job's loops are in pace, or it is among the first of its class."""

@@ -32,7 +32,7 @@ class LikeJobs:
         bound: Callable[[], float],
     ) -> None:
         """Count a simulated job, whose iteration has this bound over that on the reference's nodes
-        (`cosim.network.isolated_loops.IsolatedLoops.bound_s`), computed if it is needed."""
+        (`cosim.network.job_network.JobLoads.bound_s`), computed if it is needed."""
         of_share, size = self._classes.setdefault(share, {}), (n_nodes - 1).bit_length()
         like = of_share.setdefault(size, _SizeClass())
         like.n_jobs += 1

@@ -1,7 +1,8 @@
 """Time of a job's iterations from the contention on its links, compiled.
 
 A job's record is contiguous in two pools, integers and floats. Integers: counts (`RANKS` to
-`FOLLOWED`); its links and its places in their rows; then as in `MessageLoad` rank_ptr, step_ptr,
+`ENTRIES`); its links, its places in their rows, and whether a message that is followed goes over
+them; then as in `MessageLoad` rank_ptr, step_ptr,
 the order of the steps, the number of each in its stream, who waits for each message, whether it is
 a single packet, message_ptr, and the links of paths as indices in the job's list of links. Floats:
 scale, the most that a link can slow the job, packets of a train and of a buffer, the part of waits
@@ -22,7 +23,7 @@ from netsim.kernels_options import FINITE_KERNEL, HOT_KERNEL, INNER_KERNEL
 
 RANKS, STEPS, MESSAGES, ENTRIES, COUNTS = 0, 1, 2, 3, 4
 SCALE, MOST_SLOW, TRAIN, BUFFER, FELT, HEAD = 0, 1, 2, 3, 4, 5
-PER_LINK = 4
+INTS_PER_LINK, PER_LINK = 3, 4
 SETS = 8
 """Sets of phases of the neighbours: each iteration has one of them."""
 GOLDEN = 0.6180339887498949
@@ -77,7 +78,7 @@ class MessageParts(NamedTuple):
 
 def record_size(n_links: int, n_ints: int, n_floats: int) -> tuple[int, int]:
     """Return the integers and floats of the record of such a load; linear, for sums."""
-    return 2 * n_links + n_ints, PER_LINK * n_links + n_floats
+    return INTS_PER_LINK * n_links + n_ints, PER_LINK * n_links + n_floats
 
 
 @njit(**HOT_KERNEL)
@@ -87,15 +88,17 @@ def write_record(load, ints, floats):  # type: ignore[no-untyped-def]
     for i in range(COUNTS):
         ints[i] = load.ints[i]
     for i in range(COUNTS, len(load.ints)):
-        ints[2 * n + i] = load.ints[i]
+        ints[INTS_PER_LINK * n + i] = load.ints[i]
     for i in range(HEAD):
         floats[i] = load.floats[i]
     for i in range(HEAD, len(load.floats)):
         floats[PER_LINK * n + i] = load.floats[i]
     for i in range(n):
-        ints[COUNTS + i] = load.links[i]
+        ints[COUNTS + i], ints[COUNTS + 2 * n + i] = load.links[i], 0
         floats[HEAD + i], floats[HEAD + n + i] = load.busy_s[i], load.inputs[i]
         floats[HEAD + 2 * n + i] = load.packet_s[i]
+    for link in parts_of(ints, floats, n).way[: ints[ENTRIES]]:
+        ints[COUNTS + 2 * n + link] = 1
 
 
 @njit(**HOT_KERNEL)
@@ -103,7 +106,7 @@ def parts_of(ints, floats, n):  # type: ignore[no-untyped-def]
     """Return the parts of a record of a job with ``n`` links."""
     n_ranks, n_steps = np.int64(ints[RANKS]), np.int64(ints[STEPS])
     n_messages, n_entries = np.int64(ints[MESSAGES]), np.int64(ints[ENTRIES])
-    rank_ptr = ints[COUNTS + 2 * n :]
+    rank_ptr = ints[COUNTS + INTS_PER_LINK * n :]
     step_ptr = rank_ptr[n_ranks + 1 :]
     order = step_ptr[n_steps + 1 :]
     waiter = order[n_steps:]

@@ -101,6 +101,7 @@ def own_links(jobs, job):  # type: ignore[no-untyped-def]
         floats[n : 2 * n],
         floats[2 * n : 3 * n],
         floats[3 * n : 4 * n],
+        ints[2 * n : 3 * n],
     )
 
 
@@ -163,9 +164,9 @@ def enter(jobs, rows, run, c, job, load, settled):  # type: ignore[no-untyped-de
         at = own.place[i] = rows.n_jobs[link]
         own.use[i] = min(1.0, own.busy_s[i] / (jobs.span_s[job] * jobs.stretch[job]))
         rows.job[link, at], rows.place[link, at] = job, i
-        column = rows.column[link, at]
-        column[USE], column[SLOW], column[BUSY] = own.use[i], 1.0, own.busy_s[i]
-        column[INPUTS], column[PACKET] = own.inputs[i], own.packet_s[i]
+        column = rows.column[link]
+        column[USE, at], column[SLOW, at], column[BUSY, at] = own.use[i], 1.0, own.busy_s[i]
+        column[INPUTS, at], column[PACKET, at] = own.inputs[i], own.packet_s[i]
         rows.n_jobs[link] = at + 1
         add_up(jobs, rows, link)
 
@@ -179,8 +180,8 @@ def delete(jobs, rows, job):  # type: ignore[no-untyped-def]
         last = rows.n_jobs[link] - 1
         other, place = rows.job[link, last], rows.place[link, last]
         rows.job[link, at], rows.place[link, at] = other, place
-        for k in range(rows.column.shape[2]):
-            rows.column[link, at, k] = rows.column[link, last, k]
+        for k in range(rows.column.shape[1]):
+            rows.column[link, k, at] = rows.column[link, k, last]
         jobs.ints[jobs.int_begin[other] + COUNTS + jobs.n_links[other] + place] = at
         rows.n_jobs[link] = last
         add_up(jobs, rows, link)
@@ -219,8 +220,8 @@ def disturb(jobs, rows, w, job, links, busy_s, part, tolerance, tail):  # type: 
                 w.effect[other] = 0.0
                 w.felt[n] = other
                 n += 1
-            slow = column[at, SLOW]
-            w.effect[other] = max(w.effect[other], more * slow * slow * column[at, USE])
+            slow = column[SLOW, at]
+            w.effect[other] = max(w.effect[other], more * slow * slow * column[USE, at])
     w.effect[job] = -1.0
     for k in range(n):
         other = w.felt[k]

@@ -26,9 +26,10 @@ TINY = 1e-12
 class LinkRows(NamedTuple):
     """A link's jobs in its row.
 
-    ``job``: who it is, and ``place``: the link's index in the job's list; ``column``: use of the
-    link while the job communicates, how much slower the link is for it, inputs, packet_s and
-    busy_s; ``used``: share of time for which all jobs keep the link busy.
+    ``job``: who it is, and ``place``: the link's index in the job's list; ``column``, by what it
+    is and then by job: use of the link while the job communicates, how much slower the link is for
+    it, inputs, packet_s and busy_s; ``used``: share of time for which all jobs keep the link busy;
+    ``inputs``: their sum.
     """
 
     n_jobs: NDArray[np.int32]
@@ -36,6 +37,7 @@ class LinkRows(NamedTuple):
     place: NDArray[np.uint32]
     column: NDArray[np.float64]
     used: NDArray[np.float64]
+    inputs: NDArray[np.float64]
 
 
 class Contention(NamedTuple):
@@ -71,6 +73,8 @@ class Own(NamedTuple):
     inputs: NDArray[np.float64]
     packet_s: NDArray[np.float64]
     use: NDArray[np.float64]
+    followed: NDArray[np.uint32]
+    """1 where a message that is followed goes over the link, else 0."""
 
 
 @njit(**HOT_KERNEL)
@@ -81,11 +85,12 @@ def job_period_s(jobs, job):  # type: ignore[no-untyped-def]
 
 @njit(**HOT_KERNEL)
 def add_up(jobs, rows, link):  # type: ignore[no-untyped-def]
-    """Work out the use of a link."""
-    used = 0.0
+    """Work out the use of a link, and what feeds it."""
+    used = inputs = 0.0
     for at in range(rows.n_jobs[link]):
-        used += rows.column[link, at, BUSY] / job_period_s(jobs, rows.job[link, at])
-    rows.used[link] = used
+        used += rows.column[link, BUSY, at] / job_period_s(jobs, rows.job[link, at])
+        inputs += rows.column[link, INPUTS, at]
+    rows.used[link], rows.inputs[link] = used, inputs
 
 
 @njit(**HOT_KERNEL)
@@ -110,7 +115,7 @@ def neighbours(jobs, rows, c, own, job):  # type: ignore[no-untyped-def]
             if c.number[other] < 0:
                 c.number[other], c.who[n], c.shared[n] = n, other, 0.0
                 n += 1
-            c.shared[c.number[other]] += rows.column[link, at, BUSY] * mine
+            c.shared[c.number[other]] += rows.column[link, BUSY, at] * mine
     return n, meets
 
 
@@ -150,9 +155,9 @@ def presence(jobs, c, n, job):  # type: ignore[no-untyped-def]
 
 
 @njit(**HOT_KERNEL)
-def occupied(column, span_s, rest):  # type: ignore[no-untyped-def]
+def occupied(column, at, span_s, rest):  # type: ignore[no-untyped-def]
     """Return for which part of its communication a job has something on a link."""
-    return min(1.0, column[BUSY] * (1.0 + (column[SLOW] - 1.0) * rest) / span_s)
+    return min(1.0, column[BUSY, at] * (1.0 + (column[SLOW, at] - 1.0) * rest) / span_s)
 
 
 @njit(**FINITE_KERNEL)
@@ -160,7 +165,8 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
     """Compute the contention on the job's links: by how much they are slower, and the waits.
 
     A neighbour that holds the link takes its share by inputs. A packet waits for half a packet of
-    it, and for its train as far as others and the job itself keep that in the queue.
+    it, and for its train as far as others and the job itself keep that in the queue. Waits are
+    computed for the links of messages that are followed: those of others are not looked at.
     """
     n, meets = neighbours(jobs, rows, c, own, job)
     jobs.meets[job] = meets
@@ -177,25 +183,34 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
         for at in range(n_jobs):
             if at != place:
                 k = np.int64(c.number[rows.job[link, at]])
-                use = occupied(column[at], c.span_s[k], c.rest[k])
-                most_s += column[at, INPUTS] * column[at, PACKET] * c.train[k]
+                use = occupied(column, at, c.span_s[k], c.rest[k])
+                share = use * min(MOST_FAIR, column[INPUTS, at] / own.inputs[i])
+                present = c.present[k]
+                for q in range(SETS):
+                    slow[q] += present[q] * share
+        for q in range(SETS):
+            slow[q] = min(slow[q], most_slow)
+        if not own.followed[i]:
+            continue
+        for at in range(n_jobs):
+            if at != place:
+                k = np.int64(c.number[rows.job[link, at]])
+                use = occupied(column, at, c.span_s[k], c.rest[k])
+                most_s += column[INPUTS, at] * column[PACKET, at] * c.train[k]
                 present = c.present[k]
                 for q in range(SETS):
                     met[q] += present[q] * use
         for at in range(n_jobs):
             if at != place:
                 k = np.int64(c.number[rows.job[link, at]])
-                use = occupied(column[at], c.span_s[k], c.rest[k])
-                share = use * min(MOST_FAIR, column[at, INPUTS] / own.inputs[i])
-                wait, more = 0.5 * column[at, PACKET] * use, c.train[k] - 1.0
+                use = occupied(column, at, c.span_s[k], c.rest[k])
+                wait, more = 0.5 * column[PACKET, at] * use, c.train[k] - 1.0
                 present, mine = c.present[k], own.use[i]
                 for q in range(SETS):
                     rest = met[q] - present[q] * use
-                    slow[q] += present[q] * share
                     queued = 1.0 + more * min(1.0, rest + mine)
                     wait_s[q] += present[q] * wait * queued / max(SPARE, 1.0 - rest)
         for q in range(SETS):
-            slow[q] = min(slow[q], most_slow)
             wait_s[q] = min(wait_s[q], most_s) if own.packet_s[i] > 0.0 else 0.0
     for neighbour in range(n):
         c.number[c.who[neighbour]] = -1
@@ -207,11 +222,9 @@ def capacity_s(jobs, rows, own, job):  # type: ignore[no-untyped-def]
     least = 0.0
     period_s = job_period_s(jobs, job)
     for i in range(len(own.link)):
-        link, inputs = own.link[i], 0.0
-        for at in range(rows.n_jobs[link]):
-            inputs += rows.column[link, at, INPUTS]
+        link = own.link[i]
         others = rows.used[link] - own.busy_s[i] / period_s
-        least = max(least, own.busy_s[i] / max(1.0 - others, own.inputs[i] / inputs))
+        least = max(least, own.busy_s[i] / max(1.0 - others, own.inputs[i] / rows.inputs[link]))
     return least
 
 
@@ -224,9 +237,9 @@ def update_rows(jobs, rows, c, own, job, stretch):  # type: ignore[no-untyped-de
     for i in range(len(own.link)):
         link = own.link[i]
         rows.used[link] += own.busy_s[i] / new_s - own.busy_s[i] / old_s
-        column = rows.column[link, own.place[i]]
-        column[USE] = own.use[i] = min(1.0, own.busy_s[i] / span_s)
+        column, at = rows.column[link], own.place[i]
+        column[USE, at] = own.use[i] = min(1.0, own.busy_s[i] / span_s)
         slow = 0.0
         for q in range(SETS):
             slow += c.slow[i, q]
-        column[SLOW] = slow / SETS
+        column[SLOW, at] = slow / SETS

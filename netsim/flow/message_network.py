@@ -233,7 +233,7 @@ class MessageNetwork(Generic[JobId]):
         """Make room in the rows of the links."""
         rows = self._rows
         wider = {
-            name: np.concatenate([getattr(rows, name)] * 2, axis=1)
+            name: np.concatenate([getattr(rows, name)] * 2, axis=-1)
             for name in ("job", "place", "column")
         }
         self._rows = rows._replace(**wider)
@@ -307,8 +307,9 @@ def _rows(n_links: int, width: int) -> LinkRows:
         n_jobs=np.zeros(n_links, dtype=np.int32),
         job=np.empty((n_links, width), dtype=np.uint32),
         place=np.empty((n_links, width), dtype=np.uint32),
-        column=np.empty((n_links, width, COLUMNS)),
+        column=np.empty((n_links, COLUMNS, width)),
         used=np.zeros(n_links),
+        inputs=np.zeros(n_links),
     )
 
 

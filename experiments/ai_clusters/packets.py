@@ -25,13 +25,13 @@ from experiments.ai_clusters.cells import (
     jobs_of,
 )
 from experiments.kit.claims import claims_frame
+from experiments.kit.frames import groups
 from experiments.kit.log_study import study_point
 from experiments.kit.logs import log_notes, present
 from experiments.kit.papers import Analysis, Options, Point
 from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
-from netcosim.runs.frames import groups
 from netcosim.runs.points import replaced
 from netcosim.runs.run_context import RunContext, run_context
 from netcosim.runs.store import Rows

@@ -17,11 +17,11 @@ from scipy.stats import rankdata
 from cosim.network.ensemble import Ensemble
 from experiments.kit.claims import claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.frames import cells
 from experiments.kit.papers import Analysis, Options, Point
 from netcosim.config.content import checked_config
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_result import CosimResult
-from netcosim.runs.frames import cells
 from netcosim.runs.points import replaced
 from netcosim.runs.store import Rows
 

@@ -19,8 +19,8 @@ from cosim.run_times.packet_judge import PacketJudge, PacketRecord
 from experiments.calibration.flow_levels import MACHINES, mix_of, sharing
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
+from experiments.kit.frames import cells
 from experiments.kit.papers import Analysis, Options, Point
-from netcosim.runs.frames import cells
 from netcosim.runs.store import Rows
 
 FUNCTION = "experiments.calibration.packet_errors:run_point"

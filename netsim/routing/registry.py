@@ -97,5 +97,5 @@ def make_routing(
             f"{', '.join(others)}"
         )
     build = ROUTINGS[name].build
-    routing = call(build, checked(f"routing {name}", build, parameters or {}), topology)
+    routing: Routing = call(build, checked(f"routing {name}", build, parameters or {}), topology)
     return given_by(ROUTINGS[name], routing, Routing)

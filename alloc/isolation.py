@@ -11,16 +11,20 @@ meet.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alloc.policy import Placement
-from netsim.topologies.registry import family_of
+from netsim.errors import NetcosimError
+from netsim.routing.shortest_path import router_distances
+from netsim.topologies.dragonfly import DragonflyShape
 from netsim.topology import Topology
 
 Links = NDArray[np.int64]
+_distances = lru_cache(maxsize=4)(router_distances)
 
 
 class SharedLink(NamedTuple):
@@ -34,14 +38,24 @@ class SharedLink(NamedTuple):
 def usable_links(topology: Topology, placement: Placement) -> Links:
     """Return the directed router-to-router links that a job's traffic may use, ascending.
 
-    These are the placement's own links if it has any, otherwise those of all minimal routes between
-    its nodes, as the family defines them (`netsim.topologies.family.Family.links_between`).
+    These are the placement's own links if it has any, otherwise those of all shortest paths between
+    its nodes. The minimal routes of a dragonfly are others; NetcosimError.
     """
     if len(placement.links):
         return np.unique(placement.links).astype(np.int64)
-    if len(topology.routers_of(placement.nodes)) < 2:
-        return np.empty(0, dtype=np.int64)
-    return family_of(topology).links_between(topology, placement.nodes)
+    if isinstance(topology.shape, DragonflyShape):
+        raise NetcosimError(f"{topology.name}: minimal routes need not be shortest paths")
+    routers = topology.routers_of(placement.nodes)
+    links = np.arange(topology.first_router_link, topology.n_links)
+    if len(routers) < 2:
+        return links[:0]
+    distance = _distances(topology)
+    src, dst = (ends[links] - topology.n_ports for ends in (topology.link_src, topology.link_dst))
+    on_path = np.zeros(len(links), dtype=np.bool_)
+    for router in routers:
+        through = distance[router, src] + 1 + distance[np.ix_(dst, routers)].T
+        on_path |= (through == distance[router, routers][:, None]).any(axis=0)
+    return links[on_path]
 
 
 def shared_links(topology: Topology, placements: Iterable[Placement]) -> list[SharedLink]:

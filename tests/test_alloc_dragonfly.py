@@ -12,6 +12,7 @@ from selection import examples
 from alloc.isolation import usable_links
 from alloc.policy import Placement
 from alloc.registry import make_policy
+from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.torus import torus
 
@@ -180,18 +181,11 @@ def test_first_choice_is_uniform(name, size):
     assert chi2 < len(blocks) - 1 + 5 * np.sqrt(2 * (len(blocks) - 1))
 
 
-def test_usable_links_of_a_dragonfly_by_hand():
-    """p=1, a=2, g=3, one link a pair: group s to d > s sits on link d-1."""
+def test_usable_links_of_a_dragonfly_are_not_guessed():
+    """Its minimal routes have one global link, even where two would be a shorter path."""
     topology = dragonfly(p=1, a=2, g=3)
-    s = topology.shape
-    job = Placement(1, np.array([0, 2], dtype=np.int32))  # router 0 of groups 0 and 1
-    # 0 -> 1 leaves group 0 by router 0 (link 0); 1 -> 0 leaves group 1 by router 0 (link 0).
-    expected = {s.global_link(0, 1), s.global_link(1, 0)}
-    assert set(usable_links(topology, job).tolist()) == expected
-    job = Placement(1, np.array([1, 2], dtype=np.int32))
-    expected |= {s.local_link(0, 1, 0), s.local_link(0, 0, 1)}
-    assert set(usable_links(topology, job).tolist()) == expected
-    assert len(usable_links(topology, Placement(2, np.array([3], dtype=np.int32)))) == 0
+    with pytest.raises(NetcosimError, match="minimal routes need not be shortest paths"):
+        usable_links(topology, Placement(1, np.array([0, 2], dtype=np.int32)))
 
 
 def test_usable_links_of_a_torus_by_hand():

@@ -10,7 +10,8 @@ import pytest
 from routing_machines import on_every_routing
 from routing_views import GivenLoads
 
-from experiments.validation.reference.decisions import View, choose_of
+from experiments.validation.reference.decisions import choose_of
+from experiments.validation.reference.view import View
 from netsim.errors import NetcosimError
 from netsim.routing.base import Hop, Routing
 from netsim.routing.dragonfly_reference import fs_per_byte

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt
+from numpy.typing import NDArray
 
 from netsim.errors import NetcosimError
 from netsim.limits import shown
@@ -20,7 +21,7 @@ from netsim.topologies.checks import (
     need_size,
 )
 from netsim.topologies.domains import hierarchy
-from netsim.topologies.family import Family, Links, Name, NodeLinks, Nodes
+from netsim.topologies.family import Family, Name, NodeLinks
 from netsim.topologies.positions import Layout, numbered, oval, places, ring_of_groups
 from netsim.topologies.rails import (
     DIFFERENT,
@@ -32,6 +33,7 @@ from netsim.topologies.rails import (
 )
 from netsim.topology import Ports, RouterLinks, Topology, build_topology
 
+Links = NDArray[np.int64]
 ARRANGEMENTS = ("absolute", "relative", "circulant")
 GROUPS = ("all-to-all", "aries")
 ARIES_SLOTS, ARIES_CHASSIS = 16, 6
@@ -287,35 +289,6 @@ def global_ends(shape: Any) -> tuple[Links, Links]:
     return np.array(src, dtype=np.int64), np.array(dst, dtype=np.int64)
 
 
-def links_between(topology: Topology, nodes: Nodes) -> Links:
-    """Return every link of a minimal (local, global, local) route, for any global link."""
-    s = topology.shape
-    routers = topology.routers_of(nodes)
-    links: set[int] = set()
-
-    def walk(group: int, start: int, end: int) -> None:
-        while start != end:
-            step = s.local_step(start, end)
-            links.add(s.local_link(group, start, step))
-            start = step
-
-    by_group: dict[int, list[int]] = {}
-    for router in routers.tolist():
-        by_group.setdefault(router // s.a, []).append(router % s.a)
-    for group, members in by_group.items():
-        for r in members:
-            for t in members:
-                walk(group, r, t)
-        for other in by_group:
-            for copy in range(s.global_links_per_pair if other != group else 0):
-                gate = s.global_router(group, other, copy) % s.a
-                links.add(s.global_link(group, other, copy))
-                for r in members:
-                    walk(group, r, gate)
-                    walk(group, gate, r)
-    return np.array(sorted(links), dtype=np.int64)
-
-
 def groups_in_a_ring(topology: Topology) -> Layout:
     """Place groups around a ring, each with its routers in an oval, or by chassis for aries."""
     s = topology.shape
@@ -332,7 +305,6 @@ FAMILY = Family(
     description="groups of routers joined by global links (p, a, g, h)",
     builders=(dragonfly,),
     default_routing="minimal",
-    links_between=links_between,
     hierarchy=lambda t: hierarchy(("group", "router"), (t.node_router // t.shape.a, t.node_router)),
     layout=groups_in_a_ring,
     small=(

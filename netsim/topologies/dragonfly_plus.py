@@ -20,7 +20,7 @@ from netsim.topologies.dragonfly import (
     global_ends,
     place_in_turn,
 )
-from netsim.topologies.family import Family, Links, Name, Nodes
+from netsim.topologies.family import Family, Name
 from netsim.topologies.positions import Layout, numbered, ring_of_groups
 from netsim.topologies.rails import (
     DIFFERENT,
@@ -216,29 +216,6 @@ def dragonfly_plus(
     )
 
 
-def links_between(topology: Topology, nodes: Nodes) -> Links:
-    """Return every link of a minimal route: up, at most one global link, down."""
-    s = topology.shape
-    members: dict[int, list[int]] = {}
-    for router in topology.routers_of(nodes).tolist():
-        members.setdefault(router // s.routers_per_group, []).append(router % s.routers_per_group)
-    links: set[int] = set()
-
-    def join(group: int, leaf: int, spine: int) -> None:
-        links.update((s.up_link(group, leaf, spine), s.down_link(group, leaf, spine)))
-
-    for group, own_leaves in members.items():
-        gates = set(range(s.spines)) if len(own_leaves) > 1 else set()
-        for other in members:
-            for copy in range(s.global_links_per_pair if other != group else 0):
-                links.add(s.global_link(group, other, copy))
-                gates.add(s.global_spine(group, other, copy))
-        for leaf in own_leaves:
-            for spine in gates:
-                join(group, leaf, spine)
-    return np.array(sorted(links), dtype=np.int64)
-
-
 def groups_in_a_ring(topology: Topology) -> Layout:
     """Return the groups around a ring, each an oval: its leaves on the outer half, its spines on
     the inner."""
@@ -255,7 +232,6 @@ FAMILY = Family(
     description="dragonfly+ or Megafly: groups of leaf and spine routers (p, leaves, spines, g, h)",
     builders=(dragonfly_plus,),
     default_routing="minimal",
-    links_between=links_between,
     hierarchy=lambda t: hierarchy(
         ("group", "leaf"), (t.node_router // t.shape.routers_per_group, t.node_router)
     ),

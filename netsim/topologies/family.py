@@ -12,9 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from annotated_types import Ge, Gt
-from numpy.typing import NDArray
 
 from netsim.parameters import Parameter, parameters_of
 from netsim.routing.base import RoutingEntry
@@ -24,8 +22,6 @@ from netsim.topologies.positions import Layout
 from netsim.topology import Topology
 
 Builder = Callable[..., Topology]
-Nodes = NDArray[np.int32]
-Links = NDArray[np.int64]
 
 # Parameters that several families have.
 Concentration = Annotated[int, "nodes a router", Ge(1)]
@@ -50,27 +46,6 @@ class EqualLinks(NodeLinks):
 
     link_bandwidth_Bps: LinkBandwidthBps = LINK_BANDWIDTH_BPS
     link_latency_s: LinkLatencyS = LINK_LATENCY_S
-
-
-def shortest_path_links(topology: Topology, nodes: Nodes) -> Links:
-    """Return the links on any shortest path between these nodes' routers, ascending."""
-    # scipy takes long to import, and is not needed to build a machine
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import shortest_path
-
-    routers = topology.routers_of(nodes)
-    links = np.arange(topology.first_router_link, topology.n_links)
-    src = topology.link_src[links] - topology.n_ports
-    dst = topology.link_dst[links] - topology.n_ports
-    n = topology.n_routers
-    graph = coo_array((np.ones(len(links)), (src, dst)), shape=(n, n)).tocsr()
-    out = shortest_path(graph, unweighted=True, indices=routers)
-    back = shortest_path(graph.T.tocsr(), unweighted=True, indices=routers)
-    on_path = np.zeros(len(links), dtype=np.bool_)
-    for i in range(len(routers)):
-        to_link = out[i][src] + 1
-        on_path |= (to_link + back[:, dst] == out[i][routers][:, None]).any(axis=0)
-    return links[on_path]
 
 
 @dataclass(frozen=True)
@@ -99,9 +74,6 @@ class Family:
     one needs is given."""
     default_routing: str = "shortest-path"
     """The default static routing."""
-    links_between: Callable[[Topology, Nodes], Links] = shortest_path_links
-    """``links_between(topology, nodes)``: router-to-router links that the family's minimal routes
-    between these nodes could use, ascending."""
     hierarchy: Callable[[Topology], Hierarchy] = router_hierarchy
     """``hierarchy(topology)``: the nested domains of its nodes."""
     layout: Callable[[Topology], Layout] | None = None

@@ -13,7 +13,7 @@ from netsim.limits import shown
 from netsim.parameters import ReadIf
 from netsim.topologies.checks import LINK_BANDWIDTH_BPS, LINK_LATENCY_S, need_int, need_size
 from netsim.topologies.domains import Hierarchy, hierarchy
-from netsim.topologies.family import Family, Links, Name, NodeLinks, Nodes
+from netsim.topologies.family import Family, Name, NodeLinks
 from netsim.topologies.positions import Layout, numbered, rows_of_levels
 from netsim.topologies.rails import (
     DIFFERENT,
@@ -292,23 +292,6 @@ def fat_tree(
     )
 
 
-def links_between(topology: Topology, nodes: Nodes) -> Links:
-    """Return every link of any up-down route: of all its leaves, and of its pods' L2 switches.
-
-    None above a leaf if there is one leaf, none above the L2 switches if there is one pod.
-    """
-    s = topology.shape
-    leaves = topology.routers_of(nodes)
-    pods = np.unique(leaves // s.m2)
-    positions = np.arange(s.w2)
-    links = [s.leaf_up(leaves[:, None], positions), s.leaf_down(leaves[:, None], positions)]
-    if len(pods) > 1:
-        spines = np.arange(s.w3)
-        where = pods[:, None, None], positions[:, None], spines
-        links += [s.l2_up(*where), s.l2_down(*where)]
-    return np.unique(np.concatenate([part.ravel() for part in links]))
-
-
 def pods_and_leaves(topology: Topology) -> Hierarchy:
     """Return the hierarchy of machine, pod and leaf; a node's leaves are one domain."""
     s = topology.shape
@@ -335,7 +318,6 @@ FAMILY = Family(
     description="two- or three-level fat-tree, by radix or by level sizes (m1, m2, m3, w2, w3)",
     builders=(xgft, fat_tree),
     default_routing="d-mod-k",
-    links_between=links_between,
     hierarchy=pods_and_leaves,
     layout=pods_side_by_side,
     keeps_jobs_to_links=True,

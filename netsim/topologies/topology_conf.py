@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -180,32 +181,29 @@ def _homes(
 
 def _heights(path: Path, parts: Sequence[SwitchEntry]) -> NDArray[np.int64]:
     """Return the levels above the leaves: one more than the highest switch below."""
-    index = {part.name: i for i, part in enumerate(parts)}
-    height = np.full(len(parts), -1, dtype=np.int64)
-    left = list(range(len(parts)))
-    for _ in range(MAX_LEVELS):
-        if not left:
-            break
-        done = {i: max((height[index[b]] for b in parts[i].below), default=-1) + 1 for i in left
-                if all(height[index[b]] >= 0 for b in parts[i].below)}  # fmt: skip
-        if not done:
-            raise NetcosimError(f"{_cycle(parts, index, left)}")
-        for i, level in done.items():
-            height[i] = level
-        left = [i for i in left if i not in done]
-    if left:
+    order = TopologicalSorter({part.name: part.below for part in parts})
+    try:
+        order.prepare()
+    except CycleError as error:
+        raise NetcosimError(_cycle(parts, error.args[1])) from None
+    height: dict[str, int] = {}
+    levels = 0
+    while ready := order.get_ready():
+        height |= dict.fromkeys(ready, levels)
+        order.done(*ready)
+        levels += 1
+    if levels > MAX_LEVELS:
         raise NetcosimError(f"{path}: more than {MAX_LEVELS} levels of switches")
-    return height
+    return np.array([height[part.name] for part in parts])
 
 
-def _cycle(parts: Sequence[SwitchEntry], index: dict[str, int], left: Sequence[int]) -> str:
-    """Describe a cycle of switches."""
-    walk = [left[0]]
-    while walk[-1] not in walk[:-1]:
-        walk.append(next(i for b in parts[walk[-1]].below if (i := index[b]) in left))
-    ring = walk[walk.index(walk[-1]) :]
-    named = " > ".join(parts[i].name for i in ring)
-    return f"{parts[ring[0]].where}: switches below each other in a cycle: {named}"
+def _cycle(parts: Sequence[SwitchEntry], upwards: Sequence[str]) -> str:
+    """Describe a cycle of switches, from the first in the file on."""
+    ring = upwards[:0:-1]
+    first = next(part for part in parts if part.name in ring)
+    start = ring.index(first.name)
+    named = " > ".join([*ring[start:], *ring[:start], first.name])
+    return f"{first.where}: switches below each other in a cycle: {named}"
 
 
 def _cables(

@@ -8,56 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Protocol, TypeVar
 
 import numpy as np
 
+from experiments.validation.reference import dragonfly_decisions as dragonfly
+from experiments.validation.reference.view import Choose, View, one_of
 from netsim.routing.base import Hop, Routing
 from netsim.routing.kernels_codes import RULES, RoutingCode, RoutingRule
 from netsim.routing.kernels_common import draw
 from netsim.routing.kernels_tables import PIN_WIDTH
 
-T = TypeVar("T")
-
-
-class View(Protocol):
-    """State that a router may read when it chooses (all at the present tick)."""
-
-    def load(self, link: int) -> int:
-        """Return the ticks until the link could start one more packet, without credit stalls.
-
-        This is the rest of the running transmission plus the serialisation of all packets that wait
-        for the link on any channel.
-        """
-
-    def room(self, link: int, vc: int) -> int:
-        """Return the free bytes in the buffer behind (link, vc), less those of waiting packets."""
-
-    def queued(self, link: int) -> int:
-        """Return the wire bytes of all packets that wait for the link."""
-
-    def used(self, link: int) -> int:
-        """Return the used credits of a link between routers, in bytes: those that wait for it, or
-        whose space in the buffers behind it is not free for the sender."""
-
-    def queue_bytes(self, link: int, vc: int) -> int:
-        """Return the wire bytes in the output FIFO of (link, vc), without bidding heads."""
-
-    def queue_free(self, link: int, vc: int) -> int:
-        """Return the bytes of the output buffer of (link, vc) that its packets leave free."""
-
-
-Choose = Callable[[View, int, int, int, int, int], Hop]
-"""``choose(view, router, dst_node, state, key, wire_bytes)``: the hop that a packet takes. ``key``
-is the visit's 64-bit number, from which all draws follow (`netsim.routing.kernels_random`)."""
-
 Pick = Callable[[View, Sequence[Hop], int], Hop]
 """``pick(view, hops, key)``: one of several hops."""
-
-
-def one_of(items: Sequence[T], key: int, i: int) -> T:
-    """Return the item that the i-th number of a key picks."""
-    return items[int(draw(np.uint64(key), i, len(items)))]
 
 
 def least_loaded(view: View, hops: Sequence[Hop], key: int) -> Hop:
@@ -94,8 +56,6 @@ PICKS: dict[int, Pick] = {
 @lru_cache(maxsize=64)
 def choose_of(routing: Routing) -> Choose:
     """Return the decisions of a routing."""
-    from experiments.validation.reference import dragonfly_decisions as dragonfly
-
     rule = RULES[RoutingCode(routing.tables.code)]
     if rule == RoutingRule.TORUS:
         return _torus(routing)

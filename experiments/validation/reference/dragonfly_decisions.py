@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from experiments.validation.reference.decisions import Choose, View, one_of
+from experiments.validation.reference.view import Choose, View, one_of
 from netsim.routing.base import Hop, Routing
 from netsim.routing.dragonfly import BY_NODE, CODES
 from netsim.routing.dragonfly_merlin import MerlinUgal

@@ -17,8 +17,9 @@ import simpy
 from simpy.events import EventPriority
 
 from experiments.validation.reference.congestion import LOOK_AHEAD, Dcqcn, Sent, control_of
-from experiments.validation.reference.decisions import Choose, choose_of, pins_of
+from experiments.validation.reference.decisions import choose_of, pins_of
 from experiments.validation.reference.messages import Part
+from experiments.validation.reference.view import Choose
 from netsim.packet.deadlock import Channel
 from netsim.packet.model import PacketConfig, serialisation_ps, to_ps
 from netsim.packet.rails import nic_links

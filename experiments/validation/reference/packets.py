@@ -17,9 +17,9 @@ import numpy as np
 import simpy
 
 from experiments.validation.reference.crossbar import InputQueuedNetwork
-from experiments.validation.reference.decisions import Choose
 from experiments.validation.reference.messages import Messages, Part
 from experiments.validation.reference.network import Clock, Network, Order
+from experiments.validation.reference.view import Choose
 from netsim.packet.checks import check_run
 from netsim.packet.deadlock import deadlock_error, stuck_error
 from netsim.packet.jitter import RECEIVES, SENDS, draw_numbers, jitter_ps

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from packet_cases import L, R, Send, Step, config, line, traffic
 
-from experiments.validation.reference.decisions import View, choose_of
+from experiments.validation.reference.decisions import choose_of
 from experiments.validation.reference.packets import simulate_reference
+from experiments.validation.reference.view import View
 from netsim.packet.model import serialisation_ps
 from netsim.routing.base import Hop
 from netsim.routing.kernels_random import packet_key

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from packet_cases import L, R, Send, Step, config, line, traffic
 
-from experiments.validation.reference.decisions import Choose, View, choose_of
+from experiments.validation.reference.decisions import choose_of
 from experiments.validation.reference.packets import simulate_reference
+from experiments.validation.reference.view import Choose, View
 from netsim.packet.engine import simulate_packets
 from netsim.routing.base import Hop, Routing
 from netsim.routing.registry import make_routing

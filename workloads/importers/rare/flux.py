@@ -76,7 +76,7 @@ def _row(number: int, entry: Any) -> TableRow:
 def _add(row: TableRow, waits_for: tuple[tuple[str, str], ...], parsed: ParsedLog) -> None:
     """Add a job, or count why it is left out."""
     # a time of 0 is one that has not come
-    cleanup_s = row.number("t_cleanup") or nan
+    cleanup_s = row.number("t_cleanup")
     end_s = cleanup_s if cleanup_s > 0 else row.number("t_inactive") or nan
     start_s = row.number("t_run") or nan
     result = row.text("result").lower()

@@ -13,6 +13,7 @@ import zlib
 from contextlib import suppress
 from datetime import datetime, tzinfo
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ from netcosim.export.files import export_tables
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import canonical_json, flatten, plain, point_key, point_rng, without
 from netcosim.runs.store import Store
-from netcosim.runs.store_format import APPLICATION_ID
+from netcosim.runs.store_format import APPLICATION_ID, SCHEMA_VERSION, check_content
 from netsim.errors import NetcosimError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -398,6 +399,14 @@ def answer(path: Path) -> object:
             return store.points(), tables, frames, store.meta(), store.digest(), kept
     except NetcosimError as error:
         return " ".join(str(error).split("\n"))
+
+
+def test_what_sqlite_finds_damaged_is_refused(tmp_path: Path) -> None:
+    """Rows and checksums are as they were, and an index lacks one."""
+    found = {"PRAGMA quick_check(1)": ("row 2 missing from index a",)}
+    db = SimpleNamespace(execute=lambda query: SimpleNamespace(fetchone=lambda: found.get(query)))
+    with pytest.raises(NetcosimError, match="damaged results file: row 2 missing from index a"):
+        check_content(db, tmp_path / "r.db", SCHEMA_VERSION)  # type: ignore[arg-type]
 
 
 def test_no_damaged_byte_changes_a_result_silently(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from test_baseline import network_of, pilot_at, slow_cable
 from alloc.policy import Placement
 from cosim.network import isolated_loops
 from cosim.network.isolated_loops import IsolatedLoops, LoopPeriod
+from cosim.network.mix import CommunicationMix
 from cosim.network.placed_job import PlacedJob, SharedNetwork
 from cosim.network.situation import Situation
 from cosim.run_times.baseline import Baseline
@@ -31,6 +32,7 @@ def localities(
     own_comm_s: list[float],
     groups: bool = False,
     n_equal: int = 0,
+    shares: tuple[int, ...] = (),
 ) -> tuple[list[float], list[float], PacketRecord]:
     """Start jobs of two nodes that compute for 2 s and communicate for 2 s on the reference's.
 
@@ -39,6 +41,8 @@ def localities(
     these nodes, the others on the same in reverse.
     """
     network = network_of(make_routing(dragonfly(2, 4, 2), "ugal-l"), 0.5, "broadcast")
+    mix = CommunicationMix([*network.mix.shares] * 2)
+    network = replace(network, mix=mix, communications=[*network.communications] * 2)
     n_jobs = len(own_comm_s)
 
     def loop(shared: SharedNetwork, job: PlacedJob, *how: object) -> LoopPeriod:
@@ -51,7 +55,7 @@ def localities(
     places = [[2 * k, 2 * k + 1] for k in range(n_jobs)]
     pilot, record = pilot_at(network, workload, places), PacketRecord()
     baseline = Baseline(
-        *(network, workload, np.zeros(n_jobs, int), np.full(n_jobs, 0.5), pilot),
+        *(network, workload, np.array(shares or [0] * n_jobs), np.full(n_jobs, 0.5), pilot),
         record=record,
         budget_s=budget_s,
         beside_groups=groups,
@@ -86,6 +90,10 @@ def test_a_budget_of_almost_nothing_and_one_without_end(monkeypatch: pytest.Monk
     found, _, record = localities(monkeypatch, 1e-300, OWN_COMM_S)
     assert found == pytest.approx([1.25] * 8)
     assert (record.n_localities, record.n_like) == (1, 7)
+    # of each communication one is simulated all the same
+    found, _, record = localities(monkeypatch, 1e-300, OWN_COMM_S[:4], shares=(0, 0, 1, 1))
+    assert found == pytest.approx([1.25, 1.25, 1.5, 1.5])
+    assert (record.n_localities, record.n_like) == (2, 2)
     found, _, record = localities(monkeypatch, float("inf"), OWN_COMM_S)
     assert found == pytest.approx([(2 + comm_s) / 4 for comm_s in OWN_COMM_S])
     assert (record.n_localities, record.n_like) == (8, 0)

@@ -49,6 +49,14 @@ def test_round_trip_by_hand() -> None:
     assert loops["global"].rate_Bps == pytest.approx(4 * 1024 / 11.124e-6)
 
 
+def test_where_nothing_takes_time_no_buffer_is_too_small() -> None:
+    """Heads that cross an unlimited crossbar at once, without latencies."""
+    at_once = {"router": "input-queued", "crossbar_speedup": "unlimited", "delivery": "head"}
+    settings = replace(config(router_ps=0), **at_once)
+    for loop in credit_loops(line([0, 1], [1000], [0], node_latency_ps=0).topology, settings):
+        assert (loop.round_trip_ps, loop.needed_bytes, loop.rate_Bps) == (0, 0, GBPS)
+
+
 def test_the_warning_names_kind_bytes_and_rate() -> None:
     topology = line([0, 1], [1000], [2_000_000]).topology
     short = config(packet=1000, buffer=2500, router_ps=0)

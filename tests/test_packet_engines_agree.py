@@ -178,6 +178,18 @@ def test_agree_on_the_routes_of_requests_and_of_groups_with_keys():
     assert_same(*found)
 
 
+def test_agree_where_a_packet_that_has_chosen_arrives_with_one_that_chooses_later():
+    """In one tick, for one link, the latter on the channel whose turn it is (found by search)."""
+    kinds = ("node", "local", "global")
+    speeds = {f"{kind}_bandwidth_Bps": GBPS for kind in kinds}
+    links = GroupLinks(**speeds, **{f"{kind}_latency_s": 40e-9 for kind in kinds})
+    pairs = [(13, 5), (14, 2), (5, 8), (15, 6), (11, 1), (10, 19), (2, 5), (17, 22), (0, 16),
+             (8, 6), (16, 19)]  # fmt: skip
+    case = make_routing(dragonfly(2, 3, 4, links=links), "par"), flows(pairs, 3000, 24), config()
+    found = [ENGINES[name](*case, np.random.default_rng(162)) for name in ("engine", "reference")]
+    assert_same(*found)
+
+
 def test_agree_where_space_comes_back_in_the_opposite_order():
     """Space for three packets at the second router, and a fourth one waits for it from 341 ns on.
 

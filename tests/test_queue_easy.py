@@ -154,6 +154,19 @@ def test_a_newcomer_before_the_head_ends_the_reservation() -> None:
     assert starts[[1, 5, 14, 15]].tolist() == [5, 5, 4, 4]
 
 
+def test_a_new_hold_rules_out_other_jobs() -> None:
+    """Shortest first, 8 nodes, of which 4 to 7 are free. Nodes 4 and 5 are held for job 1 (6
+    nodes at 100), so job 2 (3 nodes) waits; at 2 only node 4 is, for job 3 (5 nodes).
+    """
+
+    class Bounded(HeldMask):
+        def may_place(self, sizes, needs):
+            return np.asarray(sizes) <= self.n_free
+
+    workload = make_workload([0, 1, 1, 2], [100, 50, 200, 20], [4, 6, 3, 5])
+    assert start_times(workload, Bounded(NODES), "shortest").tolist() == [0, 202, 2, 100]
+
+
 def test_a_job_that_ends_late_after_the_shadow_time_ends_the_reservation() -> None:
     """The first job (promised for 150) ends at 160, the second (for 100) goes on until 300.
 

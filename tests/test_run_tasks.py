@@ -273,7 +273,7 @@ def test_tasks_come_in_order_and_are_computed_once(tmp_path: Path) -> None:
     log: list[str] = []
     told: list[tuple[str, float]] = []
     resumed: list[int] = []
-    with runner_in(tmp_path / "r.db") as runner:
+    with runner_in(tmp_path / "r.db", resumed=lambda: resumed.append(0)) as runner:
         found = squares(
             runner, {"a": 1, "b": 2}, log, progress=lambda what, share: told.append((what, share))
         )
@@ -484,6 +484,18 @@ def test_what_was_stored_before_is_kept_when_a_run_that_goes_on_is_refused_soon(
     with pytest.raises(NetcosimError, match="no"):
         go_on("second")
     assert count_tasks(results, "key") == 2
+
+
+def test_a_results_file_that_was_there_stays_when_a_run_is_refused(tmp_path: Path) -> None:
+    config, _ = config_of(tmp_path)
+    results = tmp_path / RESULTS_FILE
+    Store(results, "write").close()
+    with (
+        pytest.raises(NetcosimError, match="no"),
+        stored_tasks(results, "key", Workers(1), config, SILENT),
+    ):
+        raise NetcosimError("no")
+    assert results.exists()
 
 
 def test_what_cannot_be_pickled_is_one_line(tmp_path: Path) -> None:

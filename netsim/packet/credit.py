@@ -63,7 +63,7 @@ def credit_loops(topology: Topology, config: PacketConfig) -> tuple[CreditLoop, 
                 crossing_ps = config.crossing_ps(wire, bandwidth, fastest)
                 held_ps = crossing_ps if config.head_counts else max(ser, crossing_ps)
             trip = 2 * latency_ps + router_ps + held_ps
-            share = min(1.0, n_packets * ser / trip)
+            share = min(1.0, n_packets * ser / max(trip, 1))
             loops.append(
                 CreditLoop(kind, trip, -(-trip // ser) * wire, bandwidth, share * bandwidth)
             )

@@ -120,6 +120,11 @@ class Routing:
     def __post_init__(self) -> None:
         object.__setattr__(self, "choose", _naming(self.name, self.choose))
 
+    @property
+    def is_single_path(self) -> bool:
+        """Whether a route depends on nothing but its two ends, and is never split."""
+        return not (self.adaptive or self.random_visits)
+
     def __getstate__(self) -> tuple[dict[str, object], bytes]:
         """Return the state with its functions by value: most are local to what built them."""
         import cloudpickle

@@ -55,9 +55,7 @@ def parts_of(config: Config, resamples: int | None = 0) -> tuple[str, ...]:
         if not all(mark_of(cache_folder(), part).exists() for part in unknown):
             machine = build_machine(config.machine)
             if WALKS in unknown:
-                from netsim.flow.paths import is_single_path
-
-                parts += [] if is_single_path(machine.routing) else [WALKS]
+                parts += [] if machine.routing.is_single_path else [WALKS]
             if sends:
                 parts.append(PACKETS[tables_class(machine.routing, machine.packets).__name__])
     if sends:

@@ -29,7 +29,7 @@ from netsim.flow.job_routes import JobRoutes
 from netsim.flow.maxmin import max_min_rates, run_flows
 from netsim.flow.message_load import message_load
 from netsim.flow.message_network import MessageNetwork
-from netsim.flow.paths import flow_paths, is_single_path
+from netsim.flow.paths import flow_paths
 from netsim.packet.model import INPUT_QUEUED, PacketConfig
 from netsim.packet.routing_tables import tables_class
 from netsim.routing.registry import make_routing, routings_for
@@ -105,7 +105,7 @@ def _job_flows(static: bool, topology: Topology) -> None:
     job = job_messages(program, 1, config)
     for name in routings_for(topology.family):
         routing = make_routing(topology, name)
-        if is_single_path(routing) != static:
+        if routing.is_single_path != static:
             continue
         network: MessageNetwork[int] = MessageNetwork(topology.n_links)
         for first in (0, 1):

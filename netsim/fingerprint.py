@@ -39,8 +39,10 @@ def fingerprint_of(root: Path, folder: Path) -> str:
     """
     paths = sorted(p for package in _MODEL_PACKAGES for p in (root / package).rglob("*.py"))
     sources = [(str(path.relative_to(root)), path.read_bytes()) for path in paths]
-    raw = hashlib.sha256(repr((sys.version_info[:2], sources)).encode()).hexdigest()
-    kept = folder / f"sources-{raw}"
+    raw = hashlib.sha256(repr(sys.version_info[:2]).encode())
+    for name, source in sources:
+        raw.update(f"{name} {len(source)} ".encode() + source)
+    kept = folder / f"sources-{raw.hexdigest()}"
     with suppress(OSError, ValueError):
         found = kept.read_text(encoding="ascii")
         if re.fullmatch("[0-9a-f]{12}", found):

@@ -26,7 +26,17 @@ from netcosim.report.figures.machine import gantt, link_heat_map, link_matrix, l
 from netcosim.report.figures.policies import effect_bars, effect_dots, pair_matrix, waits_by_size
 from netcosim.report.figures.run import wait_shares
 from netcosim.report.figures.shapes import FIVE, boxes
-from netcosim.report.figures.style import COLOURS, ON_COLOUR, colour, dash, marker, policy_colours
+from netcosim.report.figures.style import (
+    COLOURS,
+    ON_COLOUR,
+    colour,
+    dash,
+    lay_out,
+    marker,
+    new_figure,
+    policy_colours,
+    shared_legend,
+)
 from netcosim.report.glossary import asset, marked, terms_in
 from netcosim.report.page import Section, render_page, write_page
 from netcosim.report.policies import print_table
@@ -54,6 +64,29 @@ def by_part(quantity: Quantity) -> list[Effect]:
         for part in ("all-to-all on 2-8 nodes", "halo3d")
         for i, p in enumerate(POLICIES[1:])
     ]
+
+
+@pytest.mark.parametrize("legend", [False, True])
+def test_single_axes_are_where_the_engine_puts_them(legend: bool) -> None:
+    """To a point, with half of the work; names that would leave nothing of the axes change none."""
+
+    def drawn(label: str) -> Figure:
+        figure, [axis] = new_figure(3.7, 2.5)
+        axis.plot([0, 1000], [0, 2e5], label="mean")
+        axis.set(xlabel="nodes", ylabel=label, title="waits")
+        if legend:
+            shared_legend(figure, [axis])
+        return figure
+
+    mine, other, full = drawn("wait (s)"), drawn("wait (s)"), drawn("\n".join("waits" * 9))
+    lay_out(mine)
+    engine: Any = other.get_layout_engine()
+    engine.execute(other)
+    found, expected = (figure.axes[0].get_window_extent() for figure in (mine, other))
+    assert found.extents == pytest.approx(expected.extents, abs=mine.dpi / 72)
+    before = full.axes[0].get_position().bounds
+    lay_out(full)
+    assert full.axes[0].get_position().bounds == before
 
 
 def drawn_on(draw: Callable[..., None], *args: Any, legend: bool = True, **options: Any) -> Figure:

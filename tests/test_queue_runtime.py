@@ -127,6 +127,8 @@ def test_mix_keeps_its_weights_and_fractions() -> None:
     mine = fraction[which == 0]
     assert mine.max() < 0.5
     assert abs(mine.mean() - 0.25) < 5 * 0.5 / np.sqrt(12 * len(mine))
+    fewer, _ = mix.draw(sized([1] * 3), np.random.default_rng(4))
+    assert np.array_equal(fewer, which[:3])
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def test_tasks_that_are_read_are_part_of_what_is_done(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE tasks SET content = substr(content, 1, 100) WHERE name = 'a'",
+        "UPDATE tasks SET content = substr(content, 1, 10) WHERE name = 'a'",
         "UPDATE tasks SET content = zeroblob(300) WHERE name = 'a'",
         "UPDATE tasks SET checksum = checksum + 1 WHERE name = 'a'",
         "UPDATE tasks SET content = (SELECT content FROM tasks WHERE name = 'b'),"

@@ -9,12 +9,17 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from alloc.registry import make_policy
 from netcosim.announce import compile_kernels, parts_of
 from netcosim.config.load import config_from
 from netcosim.package_check import PACKAGES, STUDIES, sources_hash
 from netsim.kernel_cache import cache_folder
+from netsim.topologies.registry import make_topology
+from queuesim.queue_setup import QueueSetup
+from workloads.synthetic import laas_workload
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = {
@@ -77,6 +82,17 @@ run.snapshots = 0
     assert "queuesim.compiled.kernels_queue" in loaded
     assert not {"pandas", "scipy.linalg", "scipy.special", "networkx", "mpi4py"} & loaded
     assert not any(name.startswith("netsim.packet.kernels") for name in loaded)
+
+
+def test_what_is_compiled_is_used_from_the_first_queue_on() -> None:
+    rng = np.random.default_rng(1)
+    policy = make_policy(make_topology("torus", {"dims": [8]}), "baseline", rng)
+    setup = QueueSetup(laas_workload(2, 2.0, rng), policy, rng=rng)
+    assert not setup.is_compiled()
+    compile_kernels([])
+    assert not setup.is_compiled()
+    compile_kernels(["queues"])
+    assert setup.is_compiled()
 
 
 JOBS = "workload.synthetic = {n_jobs = 40, mean_nodes = 4, load = 0.9}\n"

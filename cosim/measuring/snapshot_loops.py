@@ -78,12 +78,10 @@ def groups_that_meet(
 
     ``isolated``: each has links of its own.
     """
-    from netsim.flow.paths import is_single_path
-
     if isolated:
         return [[place] for place in range(len(loops))]
     together = Ensemble(network, [loop.job for loop in loops])
-    if not is_single_path(together.routing):
+    if not together.routing.is_single_path:
         return [list(range(len(loops)))]
     links = [load.links for load in together.loads]
     return connected(links, network.routing.topology.n_links)

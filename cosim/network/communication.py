@@ -206,12 +206,11 @@ def with_compute(
     steps = np.diff(program.step_ptr)
     if iterations < 1 or np.any(steps % iterations):
         raise NetcosimError(f"{iterations} iterations do not divide the steps of every rank")
-    place = np.arange(program.n_steps) - np.repeat(program.step_ptr[:-1], steps)
-    each = np.repeat(np.maximum(steps // iterations, 1), steps)
-    computing = np.broadcast_to(compute_s, (iterations,))[place // each]
-    return replace(
-        program, compute_s=program.compute_s + np.where(place % each == 0, computing, 0.0)
-    )
+    some = steps > 0
+    each = (steps[some] // iterations)[:, None]
+    computing_s = program.compute_s.copy()
+    computing_s[program.step_ptr[:-1][some, None] + np.arange(iterations) * each] += compute_s
+    return replace(program, compute_s=computing_s)
 
 
 def remember(known: dict[Key, Value], key: Key, value: Value, most: int) -> Value:

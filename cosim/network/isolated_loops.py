@@ -144,11 +144,9 @@ def loop_isolated(
     periods scatter less than more of them do. Jobs of up to `FEW_PACKETS` have no look. One
     at those of more than `MANY_PACKETS` counts iterations: they may be much shorter than expected.
     """
-    from netsim.flow.paths import is_single_path  # its kernels take a while to import
-
     isolated, until_s = Ensemble(network, [job]), PERIODS * about_s
     packets = packets_of(network.program(job, 1), network.packet.packet_bytes)
-    fixed, look, hops = is_single_path(isolated.routing), None, 0
+    fixed, look, hops = isolated.routing.is_single_path, None, 0
     if packets > MANY_PACKETS:
         # One more than are counted: ranks that are done would leave the network to the others.
         run = isolated.loops(until_s, stream=stream, most=LOOKED_AT + 1)
@@ -347,12 +345,12 @@ class IsolatedLoops:
         return self._places[kind]
 
     def _seen(self, situation: Situation) -> Hashable:
-        from netsim.flow.paths import flow_paths, is_single_path
+        from netsim.flow.paths import flow_paths
 
         job = self._job(situation, 1.0)
         routing = Ensemble(self._network, [job]).routing
         topology = routing.topology
-        if situation.draw is None or topology.rails > 1 or not is_single_path(routing):
+        if situation.draw is None or topology.rails > 1 or not routing.is_single_path:
             return situation
         program, nodes = self._network.program(job, 1), self._network.rank_node(job)
         ends = nodes[program.send_src()], nodes[program.send_dst]

@@ -171,7 +171,7 @@ class SharedNetwork:
 
     @cached_property
     def _known(self) -> dict[Hashable, Any]:
-        """Ranks' nodes and least times of recent jobs: loops among others look them up."""
+        """Ranks' nodes, least and computing times of recent jobs: loops look them up."""
         return {}
 
     def rank_node(self, job: PlacedJob) -> NDArray[np.int32]:
@@ -200,8 +200,14 @@ class SharedNetwork:
         """Return the computing time before each iteration, one number or one per iteration."""
         computing_s: float | FloatArray = job.compute_s
         if job.compute_noise:
-            rng = self.streams(job).computing
-            computing_s = noisy(job.compute_s, job.compute_noise, iterations, rng)
+            key = job.job_id, job.compute_s, job.compute_noise
+            drawn_s = self._known.get(key, ())
+            # the first of more times are the same
+            if len(drawn_s) < iterations:
+                rng = self.streams(job).computing
+                drawn_s = noisy(job.compute_s, job.compute_noise, iterations, rng)
+                remember(self._known, key, drawn_s, _KEPT)
+            computing_s = drawn_s[:iterations]
         if job.communicates_first:
             computing_s = np.where(np.arange(iterations) > 0, computing_s, 0.0)
         return computing_s

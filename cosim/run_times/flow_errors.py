@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from cosim.network.job_network import JobNetwork
 from cosim.network.situation import Situation
 from netsim.flow.job_messages import JobMessages
-from netsim.flow.paths import is_single_path
 from netsim.routing.base import Routing
 
 ALL = "all"
@@ -73,7 +72,7 @@ FLOW_ERRORS = _read()
 
 def kind_of(routing: Routing) -> str:
     """Return `STATIC` or `ADAPTIVE`."""
-    return STATIC if is_single_path(routing) else ADAPTIVE
+    return STATIC if routing.is_single_path else ADAPTIVE
 
 
 def traffic_class(messages: JobMessages) -> str:

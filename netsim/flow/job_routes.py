@@ -14,7 +14,6 @@ from netsim.flow.paths import (
     FlowPaths,
     can_detour,
     flow_paths,
-    is_single_path,
     looks_at_others,
     spreads_up,
     walk_view,
@@ -56,7 +55,7 @@ def load_cost(routing: Routing, n_pairs: int) -> LoadCost:
     sent; where each route has to be walked 1.2 us more a pair, 2.5 us where a route is chosen by
     loads, and 270 bytes.
     """
-    walked = not is_single_path(routing) or not isinstance(routing.topology.shape, FatTreeShape)
+    walked = not routing.is_single_path or not isinstance(routing.topology.shape, FatTreeShape)
     walk_s = (2.5e-6 if looks_at_others(routing) else 1.2e-6) if walked else 0.1e-6
     return LoadCost(n_pairs * (0.4e-6 + walk_s), n_pairs * (170.0 + (270.0 if walked else 0.0)))
 
@@ -118,7 +117,7 @@ class JobRoutes:
                 self.waits[shape.first_up2 : shape.first_down2] = False
             else:
                 self.felt_waits = _SCATTERED_WAITS
-        elif not is_single_path(routing) and not routing.queue_pairs:
+        elif not routing.is_single_path and not routing.queue_pairs:
             self.felt_waits = _SCATTERED_WAITS
         self.machine = LinkTables(
             self.bandwidth_Bps,
@@ -135,7 +134,7 @@ class JobRoutes:
         # six links a route: more than any but a long torus has
         wanted = len(leaves) * topology.n_nodes * 6 * n_paths * topology.rails
         self._table: tuple[LongArray, NDArray[np.int32], FloatArray] | None = None
-        if (n_paths > 1 or is_single_path(routing)) and wanted <= max_entries:
+        if (n_paths > 1 or routing.is_single_path) and wanted <= max_entries:
             src = np.repeat(first, topology.n_nodes)
             dst = np.tile(np.arange(topology.n_nodes), len(leaves))
             paths = self._between_routers(flow_paths(routing, src, dst))

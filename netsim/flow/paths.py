@@ -61,11 +61,6 @@ def _paths_are_equal(routing: Routing) -> bool:
     return routing.tables.code in (MINIMAL_ADAPTIVE, LEAST_LOADED)
 
 
-def is_single_path(routing: Routing) -> bool:
-    """Return whether a route depends on nothing but its two ends, and is never split."""
-    return not (routing.adaptive or routing.random_visits)
-
-
 class FlowPaths(NamedTuple):
     """Links of each flow, one flow after the other (CSR)."""
 
@@ -155,7 +150,7 @@ def flow_paths(
     evenly over all. A view of `walk_view` may be cached between calls with few flows on a large
     network.
     """
-    topology, several = routing.topology, not is_single_path(routing)
+    topology, several = routing.topology, not routing.is_single_path
     src, dst = _checked_nodes(topology, src_nodes, dst_nodes)
     amount = np.array(np.broadcast_to(np.asarray(message_bytes, dtype=np.float64), src.shape))
     parts, src, dst, amount = port_flows(topology, src, dst, amount, rail)

@@ -79,11 +79,12 @@ def _check_traffic(traffic: Traffic, topology: Topology) -> None:
             raise NetcosimError(f"traffic: {len(values)} {what} for {program.n_ranks} ranks")
         if len(values) and (values.min() < 0 or values.max() >= top):
             raise NetcosimError(f"traffic: {what} has a value outside 0..{top - 1}")
-    group_of_step = np.repeat(traffic.rank_group, np.diff(program.rank_step_ptr))
-    group_of_send = np.repeat(group_of_step, np.diff(program.send_ptr))
-    crossing = np.flatnonzero(group_of_send != np.asarray(traffic.rank_group)[program.send_dst])
-    if len(crossing):
-        raise NetcosimError(f"traffic: message {crossing[0]} goes from one group to another")
+    if traffic.n_groups > 1:
+        of_step = np.repeat(traffic.rank_group, np.diff(program.rank_step_ptr))
+        of_send = np.repeat(of_step, np.diff(program.send_ptr))
+        crossing = np.flatnonzero(of_send != np.asarray(traffic.rank_group)[program.send_dst])
+        if len(crossing):
+            raise NetcosimError(f"traffic: message {crossing[0]} goes from one group to another")
     if topology.islands is not None:
         node = np.asarray(traffic.rank_node)
         ends = np.stack([node[program.send_src()], node[program.send_dst]])

@@ -87,6 +87,11 @@ class Routing:
     chosen for some flows; ``busy_s``: how long others keep each link busy, or None. Engines call it
     with the flows of their run."""
 
+    @property
+    def is_single_path(self) -> bool:
+        """Whether a route depends on nothing but its two ends, and is never split."""
+        return not (self.adaptive or self.random_visits)
+
     def __getstate__(self) -> tuple[dict[str, object], bytes]:
         """Return the state with its functions by value: most are local to what built them."""
         import cloudpickle

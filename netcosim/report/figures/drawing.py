@@ -79,7 +79,8 @@ class Drawing:
             axis.set_visible(False)
         for axis, panel in zip(axes, panels, strict=False):
             panel.draw(axis)
-            axis.set_title(literal(panel.title, 60), fontsize=9)
+            # at a height of its own, which is not looked for at each look at the axes
+            axis.set_title(literal(panel.title, 60), fontsize=9, y=1.0)
             if self.lines:
                 grid(axis, self.lines)
         if legend:

@@ -13,6 +13,7 @@ from netcosim.config.load import config_from, load_config
 from netcosim.demo_config import demo_config_text, read_demo_log
 from netcosim.report.about import notes_of
 from netcosim.report.run_page import REPORTS
+from netcosim.runs import cosim
 from netcosim.runs.cosim import run_cosim
 from netcosim.runs.cosim_tables import result_tables
 
@@ -43,6 +44,26 @@ def config_file(tmp_path: Path, text: str = CONFIG) -> Path:
     path = tmp_path / "c.toml"
     path.write_text(text)
     return path
+
+
+@pytest.mark.parametrize(
+    ("load", "window", "most", "lines"),
+    [(None, "all", 60, 1), (None, "all", 61, 0), (None, 50, 60, 0), (0.9, "all", 60, 0)],
+)
+def test_many_jobs_at_once_are_announced(
+    monkeypatch: pytest.MonkeyPatch, load: float | None, window: int | str, most: int, lines: int
+) -> None:
+    """Unless they are fewer, a pass looks at some of those that wait, or they arrive over time."""
+    content = {
+        "machine": {"family": "torus", "dims": [8, 8]},
+        "workload": {"synthetic": {"n_jobs": 60, "mean_nodes": 4, "load": load}},
+        "queue": {"policies": ["baseline"], "run_time_model": "as-logged", "window": window},
+        "run": {"snapshots": 0},
+    }
+    notices: list[str] = []
+    monkeypatch.setattr(cosim, "MANY_AT_ONCE", most)
+    run_cosim(config_from(content), notice=notices.append)
+    assert sum("all 60 jobs arrive at time 0" in line for line in notices) == lines
 
 
 def test_the_loop_closes(tmp_path: Path) -> None:

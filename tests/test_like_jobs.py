@@ -99,6 +99,15 @@ def test_a_budget_of_almost_nothing_and_one_without_end(monkeypatch: pytest.Monk
     assert (record.n_localities, record.n_like) == (8, 0)
 
 
+def test_no_more_are_simulated_where_estimates_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above, but four jobs are equal, so the last one is not simulated either; without an end
+    of the budget all are."""
+    for budget_s, counts in ((13.0, (4, 4)), (float("inf"), (8, 0))):
+        found, _, record = localities(monkeypatch, budget_s, [3.0] * 8)
+        assert found == pytest.approx([1.25] * 8)
+        assert (record.n_localities, record.n_like) == counts
+
+
 def test_who_is_on_equal_nodes_is_no_sample_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first takes 2 s, the next four 3 s each: 14 s of 13. The last has their mean."""
     found, _, record = localities(monkeypatch, 26.0, [2.0, 5.0, 4.0, 4.0, 3.0, 9.0], True, 1)
@@ -173,12 +182,24 @@ def test_like_jobs_by_hand() -> None:
     assert not like.knows(2)
 
 
+@pytest.mark.parametrize(("error", "suffice"), [(0.004, True), (0.006, False)])
+def test_estimates_that_suffice_by_hand(error: float, suffice: bool) -> None:
+    """Four jobs off by 0.004 in turn have a variance of 4 * 0.004^2 / 3, below 0.005^2."""
+    like = LikeJobs()
+    for job, off in enumerate([error, -error, error, -error]):
+        assert not like.suffices(0, 8)
+        like.add(0, 8 if job else 9, 0.5, 1 + off, bounded(1.0))
+    assert [like.suffices(0, n) for n in (8, 16, 4)] == [suffice, suffice, False]
+    like.add(0, 8, 0.5, 1.5, bounded(4.0))
+    assert like.suffices(0, 8) == suffice
+
+
 def test_the_bound_is_that_of_the_busiest_link() -> None:
     """A megabyte at 5 GB/s within a router, at half of that over the cable between two."""
     network, of_nodes = network_of(slow_cable()), []
     for nodes in ([0, 1], [0, 4]):
         at = np.array(nodes, np.int32).tobytes()
-        of_nodes.append(network.loads.isolated.bound_s(Situation(0, at, draw=0)))
+        of_nodes.append(network.loads.bound_s(Situation(0, at, draw=0)))
     assert of_nodes == pytest.approx([2e-4, 4e-4])
 
 

@@ -81,9 +81,9 @@ class Baseline:
         Filled during the run.
     budget_s : float
         CPU time that isolated loops may take by the last start, evenly over starts. Each of the
-        first `LEAST_LIKE` jobs of a class is simulated ahead of this pace. Who is simulated depends
-        neither on its cost nor on its nodes, so that those simulated are a sample of all whose
-        loops are not known.
+        first `LEAST_LIKE` jobs of a class is simulated ahead of this pace, until estimates suffice.
+        Who is simulated depends neither on its cost nor on its nodes, so that those simulated are a
+        sample of all whose loops are not known.
     beside_groups : bool
         Groups of jobs are simulated too: they have the rest of the budget, and need the computing
         of jobs.
@@ -194,11 +194,19 @@ class Baseline:
         return self._network.loads.bound_s(own) / on_reference_s
 
     def _may_simulate(self, own: Situation, alike: bool) -> bool:
-        """Return whether a job's loops are in pace, or it is among the first of its class."""
+        """Return whether a job's loops are in pace, or it is among the first of its class.
+
+        Once jobs have had to be estimated, no others of a class whose estimates are good enough.
+        """
         spent_s, done = self.record.loops_s, min(1.0, self._n_started / self._n_jobs)
         in_pace = spent_s < self._allowed_s * done
-        if alike or in_pace:
+        if alike:
             return in_pace
+        # a budget that covers all is spent on all
+        if self.record.n_like and self._like.suffices(own.share, own.n_nodes):
+            return False
+        if in_pace:
+            return True
         if spent_s < self._allowed_s:
             return self._like.count(own.share, own.n_nodes) < LEAST_LIKE
         return not self._like.knows(own.share)

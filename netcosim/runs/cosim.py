@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 
 Schedules = dict[str, QueueResult]
 
+MANY_AT_ONCE = 20_000
+"""Jobs at time 0 whose queue takes long: twice as many take four times as long."""
+
 
 def run_cosim(
     config: Config,
@@ -126,6 +129,12 @@ def _run(
     machine = context.machine.topology
     for line in family_of(machine).notes(machine):
         reporter.notify(line)
+    jobs = context.queues.jobs
+    if len(jobs) >= MANY_AT_ONCE and config.queue.window == "all" and not jobs.submit_s.any():
+        reporter.notify(
+            f"all {len(jobs):,} jobs arrive at time 0, and each pass looks at all that wait, which "
+            "takes long: set load = 0.9 under [workload.synthetic], or window = 50 under [queue]"
+        )
     # also for packets that other processes send
     if config.run.snapshots or "run.threads" in RUNTIME_MODELS[config.queue.run_time_model].reads:
         warn_of_buffers(machine, context.machine.packets)

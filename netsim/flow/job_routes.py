@@ -179,12 +179,12 @@ class JobRoutes:
                 background_s=background_s,
                 view=self._view,
             )
-            paths = self._between_routers(walked)
-            weights = np.empty(0) if paths.weights is None else paths.weights
+            weights = np.empty(0) if walked.weights is None else walked.weights
             every = np.arange(len(src))
-            return *self._loads(paths.ptr, paths.links, weights, every, amount), _rows(
-                *paths[:2], weights, wanted
-            )
+            used, link_bytes = self._loads(*walked[:2], weights, every, amount)
+            between = slice(int(np.searchsorted(used, topology.first_router_link)), None)
+            rows_of = self._between_routers(_rows(*walked[:2], weights, wanted))
+            return used[between], link_bytes[between], rows_of
         ptr, links, weights = self._table
         rows = np.where(src == dst, -1, self._node_leaf[src] * topology.n_nodes + dst)
         found = self._loads(ptr, links, weights, rows, amount)

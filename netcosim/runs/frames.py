@@ -51,7 +51,7 @@ def join_points(points: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]
 
 
 def parameters_that_vary(configs: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Return of each config the parameters that vary over all of them, cells by dotted keys.
+    """Return the parameters of each config that vary over all of them, by dotted keys.
 
     Mixes of the same patterns have a cell for each key that varies
     (``communication.mix.0.message_bytes``), others one that describes each.

@@ -320,7 +320,7 @@ def test_rings_stay_on_their_rail_between_nodes() -> None:
 
 def test_pxn_sends_one_message_for_each_pair_of_nodes_and_rail() -> None:
     for name in ("pxn", "hierarchical"):
-        t = Collective("all-to-all", name, 4).transfers(12, 12000)
+        t = check(Collective("all-to-all", name, 4), 12, 12000)
         far = t.src // 4 != t.dst // 4
         assert np.array_equal(t.src[far] % 4, t.dst[far] % 4)
         pairs = Counter(zip(t.src[far].tolist(), t.dst[far].tolist(), strict=True))

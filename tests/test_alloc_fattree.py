@@ -323,3 +323,13 @@ def test_pods_that_have_two_spines_in_common_have_both() -> None:
     has, path = np.array([0b011, 0b110, 0b011]), np.zeros((2, 2), dtype=np.int64)
     assert two_in_two_pods(has, path)
     assert not two_in_two_pods(has[:2], path)
+
+
+def test_a_job_of_several_pods_takes_none_that_is_held() -> None:
+    """Nodes 0 and 1 are taken, 8 to 12 held for a job of two pods: of the other two pods the free
+    nodes are 4 to 7, then 2 and 3, though the held one has three."""
+    policy = make_policy(fat_tree(4), "ta", np.random.default_rng(1))
+    assert policy.allocate(Request(1, 2)).nodes.tolist() == [0, 1]
+    policy.hold(Placement(-1, np.arange(8, 13, dtype=np.int32)))
+    assert policy.allocate(Request(2, 7)) is None
+    assert policy.allocate(Request(2, 6)).nodes.tolist() == [4, 5, 6, 7, 2, 3]

@@ -7,8 +7,10 @@ import pytest
 from alloc_helpers import MACHINES, churn, shared_nodes, take
 from alloc_reference import lc_exists
 from fattree_conditions import violated_conditions
+from numba import njit
 from selection import first_only
 
+from alloc.fattree.kernels_bits import have_in_common
 from alloc.isolation import shared_links, usable_links
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
@@ -309,3 +311,25 @@ def test_lc_does_not_search_pods_without_a_common_spine(spine, n_cut, monkeypatc
     assert (job is not None) == (spine == 1)
     if job is not None:
         assert job.nodes.tolist() == [0, 4]
+
+
+@njit
+def two_in_two_pods(has, path):
+    return have_in_common(2, 0b111, has, 2, path)
+
+
+def test_pods_that_have_two_spines_in_common_have_both() -> None:
+    """Spine 0 is free in pods 0 and 1, spine 1 in 1 and 2, spine 2 in 0 and 1."""
+    has, path = np.array([0b011, 0b110, 0b011]), np.zeros((2, 2), dtype=np.int64)
+    assert two_in_two_pods(has, path)
+    assert not two_in_two_pods(has[:2], path)
+
+
+def test_a_job_of_several_pods_takes_none_that_is_held() -> None:
+    """Nodes 0 and 1 are taken, 8 to 12 held for a job of two pods: of the other two pods the free
+    nodes are 4 to 7, then 2 and 3, though the held one has three."""
+    policy = make_policy(fat_tree(4), "ta", np.random.default_rng(1))
+    assert policy.allocate(Request(1, 2)).nodes.tolist() == [0, 1]
+    policy.hold(Placement(-1, np.arange(8, 13, dtype=np.int32)))
+    assert policy.allocate(Request(2, 7)) is None
+    assert policy.allocate(Request(2, 6)).nodes.tolist() == [4, 5, 6, 7, 2, 3]

@@ -194,6 +194,23 @@ def test_a_message_passes_one_that_has_to_wait() -> None:
     assert paced.link_stalls[:3].tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("control", ["endpoint-pairs", "dcqcn"])
+@pytest.mark.parametrize("interval_s", [3e-6, 20e-6])
+def test_both_engines_agree_on_incasts_that_begin_end_and_begin_again(control, interval_s) -> None:
+    """Four nodes send to one, to another, and after a pause two to the first one, one for long."""
+    packets = replace(
+        PAIRS,
+        congestion_control=control,
+        congestion_threshold_bytes=3000,
+        congestion_interval_s=interval_s,
+        buffer_bytes=100_000,
+    )
+    first = [To(4, 40_000), To(5, 3000), To(4, 2500)]
+    later = [[To(4, 250_000), To(5, 2000)], [To(4, 20_000)], [], []]
+    sends = [[Step(first), Step(then, compute_ps=200 * US)] for then in later]
+    run_both(line([0] * 6), traffic(*sends, [Step(need=10)], [Step(need=5)]), packets)
+
+
 @pytest.mark.parametrize(("control", "waits"), [("credits", False), ("endpoint-pairs", True)])
 def test_only_paced_packets_wait_for_their_tick(monkeypatch, control, waits):
     """Without control a packet starts, and ends, ahead of its tick: a fifth of the time."""

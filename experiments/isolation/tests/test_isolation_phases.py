@@ -12,7 +12,7 @@ import pytest
 
 from experiments.isolation import cells
 from experiments.isolation.gain.phase_map import AT_ONCE, POINTS, config_at, map_lines
-from experiments.isolation.phases import NOT, PAYS, UNKNOWN, foretold, verdict
+from experiments.isolation.phases import NOT, PAYS, UNKNOWN, foretold, verdict, word
 from experiments.isolation.stretches import LOGS, QUICK_STRETCHES
 from experiments.kit.papers import Options
 from netcosim.cli import main
@@ -20,6 +20,7 @@ from netcosim.config.config import Config
 from netcosim.config.content import checked_config
 from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
+from queuesim.statistics import Interval
 from workloads.job import offered_load
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -41,6 +42,9 @@ def test_a_verdict_by_hand() -> None:
     assert found.would_decide == np.ceil(4 * (half / -np.log(0.9)) ** 2)
     assert verdict([1.2, 1.21, 1.19, 1.2]).word == NOT
     assert verdict([0.9, 1.1, 0.95, 1.05]).word == UNKNOWN
+    # 0.05 % less, or more, is too little
+    for ends in ((0.99, 0.9995), (1.0005, 1.01)):
+        assert word(Interval(1.0, *ends)) == UNKNOWN
 
 
 def test_every_level_meets_every_stretch_alike() -> None:

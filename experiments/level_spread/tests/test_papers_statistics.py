@@ -15,8 +15,10 @@ from queuesim.statistics import (
     Interval,
     bootstrap_mean,
     bootstrap_ratio,
+    drawn_means,
     interval,
     mean_of_snapshots,
+    resamples,
     t_interval,
     t_of_snapshots,
 )
@@ -61,6 +63,17 @@ def test_bootstrap_ratio_draws_pairs() -> None:
     # Where every pair has the ratio 3, no resample can have another.
     assert bootstrap_ratio(3 * y, y, rng()) == pytest.approx((3, 3, 3))
     assert bootstrap_ratio([1, 1], [1, 3], rng()).value == 0.5
+
+
+def test_resamples_and_their_means_by_hand() -> None:
+    """All of three samples; snapshots of weights 3 and 1, with means 2 and 10."""
+    rng = np.random.default_rng(1)
+    assert set(np.unique(resamples(3, rng))) == {0, 1, 2}
+    means = drawn_means([2.0, 10.0], [3.0, 1.0], [0, 1], rng).drawn
+    assert set(np.unique(means)) == {2.0, (3 * 2 + 10) / 4, 10.0}
+    # t of 4 degrees, 2.776, times the root of 2.5 / 5
+    half = 2.776445 * np.sqrt(2.5 / 5)
+    assert t_interval([1, 2, 3, 4, 5]) == pytest.approx((3, 3 - half, 3 + half))
 
 
 def test_bootstrap_mistakes() -> None:

@@ -23,7 +23,8 @@ class Pattern:
     description: str
     function: Callable[..., Program]
     """``(n_ranks, message_bytes, iterations, [rng], further parameters by name) -> Program``; the
-    further ones are declared as described in `netsim.parameters`."""
+    further ones are declared as described in `netsim.parameters`. Without ``rng`` iterations are
+    equal: one is built and repeated."""
     recorded_ranks: Callable[..., int] | None = None
     """Of a pattern that is read from a file, or computed from a model: ``recorded_ranks(further
     parameters by name)`` is the number of ranks in it. Its sizes are its own, times its parameter

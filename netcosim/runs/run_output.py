@@ -14,7 +14,7 @@ from netcosim.runs.cosim_result import CosimResult
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import PAGE_FILE, point_key, put_point, results_in
 from netcosim.runs.progress import progress as show_progress
-from netcosim.runs.store import Rows, Store
+from netcosim.runs.store import Rows
 from netcosim.runs.tasks import stored_tasks
 from netsim.units import format_quantity
 
@@ -64,7 +64,10 @@ def run_and_report(
             outcome = Outcome(encoded, None, seconds, stored.kept)
             put_point(tasks.store, content, outcome, config_text=config_text, title=title)
             # a kill while the page is drawn must cost neither
-            path = _page(tasks.store, key, out / PAGE_FILE)
+            from netcosim.report.page import write_page
+            from netcosim.report.run_page import stored_run_page
+
+            path = write_page(out / PAGE_FILE, stored_run_page(tasks.store, key))
             tasks.store.drop_tasks()
     # last, because a reader that has gone away must not cost the results
     files = {"page": path, "results": results}
@@ -113,10 +116,3 @@ def _with_intervals(
         if redrawn_queues and redrawn_queues.resamples
         else tables
     )
-
-
-def _page(store: Store, key: str, path: Path) -> Path:
-    from netcosim.report.page import write_page
-    from netcosim.report.run_page import stored_run_page
-
-    return write_page(path, stored_run_page(store, key))

@@ -221,8 +221,9 @@ def build_arrays(
     pool = 4 * (n_ports + 64) + n_links
     stream_rank = program.stream_rank()
     messages, n_parts, request = message_rows(routing, traffic, config.rail_policy, clock.sizes)
-    scalars = _scalars(routing, traffic, config, clock, n_parts, request, seed, record_messages)
+    scalars = _scalars(routing, traffic, config, clock, n_parts, request)
     sc = scalars[0]
+    sc.seed, sc.records = seed, record_messages
     recorded = program.n_messages if record_messages and program.n_messages else 1
     return Arrays(
         sc=scalars,
@@ -404,83 +405,56 @@ def _scalars(
     clock: PacketClock,
     n_parts: int,
     request: int,
-    seed: int,
-    records: bool,
 ) -> Table:
-    """Return the scalars of a run."""
+    """Return the scalars of a run, but for its seed and whether it records messages."""
     topology, program = routing.topology, traffic.program
-    n_classes = traffic.priority_classes()[1]
-    duplex = config.nic_duplex_efficiency is not None
-    resumes = config.port_messages > 1 or (config.control_first and request >= 0)
-    computes = clock.compute_ps is not None or program.step_kind is not None
-    # one assignment a column: those to attributes of a row take four times as long
-    return make_table(
-        1,
-        t.SCALARS,
-        seed=seed,
-        records=records,
-        free_packet=-1,
-        free_credit=-1,
-        free_try=-1,
-        ready_head=-1,
-        horizon=2,
-        until=NONE,
-        n_nodes=topology.n_ports,
-        n_links=topology.n_links,
-        n_messages=program.n_messages if n_parts > 1 or topology.rails > 1 else 0,
-        request=request,
-        common_class=clock.sizes.common_class(),
-        port_messages=config.port_messages,
-        control_first=config.control_first and request >= 0,
-        resumes=resumes,
-        most_ahead=max(0, spans_of(clock.reach) * SPAN - clock.reach),
-        router_latency=to_ps(config.router_latency_s) // clock.tick_ps,
-        crossing_overhead=to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps,
-        has_compute=computes or program.step_start_s is not None,
-        has_send_cost=clock.send_ps is not None,
-        has_recv_cost=clock.recv_ps is not None,
-        both_ways=len(clock.bandwidths) if duplex else 0,
-        head_counts=config.head_counts,
-        **_of_channels(topology.n_links, routing, config, n_classes),
-        **_of_streams(traffic),
+    scalars = make_table(
+        1, t.SCALARS, free_packet=-1, free_credit=-1, free_try=-1, ready_head=-1, horizon=2
     )
+    sc = scalars[0]
+    sc.until = NONE
+    sc.n_nodes, sc.n_links = topology.n_ports, topology.n_links
+    _set_channels(sc, routing, config, traffic.priority_classes()[1])
+    _set_streams(sc, traffic)
+    sc.n_messages = program.n_messages if n_parts > 1 or topology.rails > 1 else 0
+    sc.request, sc.common_class = request, clock.sizes.common_class()
+    sc.port_messages, sc.control_first = config.port_messages, config.control_first and request >= 0
+    sc.resumes = sc.port_messages > 1 or sc.control_first
+    sc.most_ahead = max(0, spans_of(clock.reach) * SPAN - clock.reach)
+    sc.router_latency = to_ps(config.router_latency_s) // clock.tick_ps
+    sc.crossing_overhead = to_ps(config.crossing_overhead_s or 0.0) // clock.tick_ps
+    sc.has_compute = clock.compute_ps is not None or program.step_kind is not None
+    sc.has_compute |= program.step_start_s is not None
+    sc.has_send_cost = clock.send_ps is not None
+    sc.has_recv_cost = clock.recv_ps is not None
+    if config.nic_duplex_efficiency is not None:
+        sc.both_ways = len(clock.bandwidths)
+    sc.head_counts = config.head_counts
+    return scalars
 
 
-def _of_channels(
-    n_links: int, routing: Routing, config: PacketConfig, n_classes: int
-) -> dict[str, Any]:
-    """Return the scalars of channels, and of routings that look at them."""
+def _set_channels(sc: Any, routing: Routing, config: PacketConfig, n_classes: int) -> None:
+    """Set the scalars of channels, and of routings that look at them."""
     n_vcs = routing.n_vcs * config.fifos_per_class
-    class_shift = (n_vcs - 1).bit_length()
-    vshift = class_shift + (n_classes - 1).bit_length()
-    looked_at = (n_links << vshift) * (t.CHANNEL.itemsize + t.LINK.itemsize // 2)
-    return {
-        "n_vcs": n_vcs,
-        "per_class": config.fifos_per_class,
-        "class_shift": class_shift,
-        "vshift": vshift,
-        "node_channels": n_vcs if config.allocates_channels else 1,
-        "one_channel": one_channel_from(routing) if n_classes == 1 else n_links,
-        "random_visits": routing.random_visits,
-        "looks_visits": looks_visits(routing),
-        "room_vc": routing.room_vc,
-        "compares_credits": routing.compares_credits,
-        # what an idle channel has free of the buffer that the routing looks at
-        "buffer_bytes": config.output_space if routing.compares_queues else config.buffer_bytes,
-        "needs_credit": config.crosses_with_credit,
-        "fetch_starts": looked_at > CACHED_BYTES,
-    }
+    sc.n_vcs, sc.per_class = n_vcs, config.fifos_per_class
+    sc.class_shift = (n_vcs - 1).bit_length()
+    sc.vshift = sc.class_shift + (n_classes - 1).bit_length()
+    sc.node_channels = n_vcs if config.allocates_channels else 1
+    sc.one_channel = one_channel_from(routing) if n_classes == 1 else sc.n_links
+    sc.random_visits, sc.looks_visits = routing.random_visits, looks_visits(routing)
+    sc.room_vc, sc.compares_credits = routing.room_vc, routing.compares_credits
+    # what an idle channel has free of the buffer that the routing looks at
+    sc.buffer_bytes = config.output_space if routing.compares_queues else config.buffer_bytes
+    sc.needs_credit = config.crosses_with_credit
+    looked_at = (sc.n_links << sc.vshift) * (t.CHANNEL.itemsize + t.LINK.itemsize // 2)
+    sc.fetch_starts = looked_at > CACHED_BYTES
 
 
-def _of_streams(traffic: Traffic) -> dict[str, Any]:
-    """Return the scalars of the ranks' streams."""
+def _set_streams(sc: Any, traffic: Traffic) -> None:
+    """Set the scalars of the ranks' streams."""
     program, loops = traffic.program, traffic.loops
-    ends = ~loops[traffic.rank_group[program.stream_rank()]]
-    return {
-        "n_timers": program.n_streams,
-        "n_streams": program.n_streams,
-        "loops": loops.any(),
-        "tracks": program.step_waits_sends is not None or loops.any(),
-        "unfinished": np.count_nonzero(ends),
-        "has_starts": program.step_start_s is not None,
-    }
+    sc.n_timers = sc.n_streams = program.n_streams
+    sc.loops = loops.any()
+    sc.tracks = program.step_waits_sends is not None or sc.loops
+    sc.unfinished = np.count_nonzero(~loops[traffic.rank_group[program.stream_rank()]])
+    sc.has_starts = program.step_start_s is not None

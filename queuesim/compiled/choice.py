@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from alloc.policy import Policy
-from queuesim.ordering.orders import Order
-from queuesim.runtime import RunTimeModel
-from queuesim.site.rules import Rules
-
 if TYPE_CHECKING:
+    from alloc.policy import Policy
     from queuesim.decide import Decider
+    from queuesim.ordering.orders import Order
+    from queuesim.runtime import RunTimeModel
+    from queuesim.site.rules import Rules
 
 LEAST_JOBS = 4000
 """Queues of fewer jobs are over by events before the kernel is loaded."""

@@ -31,6 +31,7 @@ from netsim.flow.kernels_shares import (
     add_up,
     capacity_s,
     contention,
+    fetch,
     job_period_s,
     update_rows,
 )
@@ -160,6 +161,8 @@ def enter(jobs, rows, run, c, job, load, settled):  # type: ignore[no-untyped-de
         jobs.felt[job] = FELT_PART
     own = own_links(jobs, job)
     for i in range(n):
+        fetch(rows, own.link, i, BUSY)
+        fetch(rows, own.link, i, INPUTS)
         link = own.link[i]
         at = own.place[i] = rows.n_jobs[link]
         own.use[i] = min(1.0, own.busy_s[i] / (jobs.span_s[job] * jobs.stretch[job]))
@@ -176,6 +179,8 @@ def delete(jobs, rows, job):  # type: ignore[no-untyped-def]
     """Remove a job from the rows of its links."""
     own = own_links(jobs, job)
     for i in range(len(own.link)):
+        fetch(rows, own.link, i, BUSY)
+        fetch(rows, own.link, i, INPUTS)
         link, at = own.link[i], own.place[i]
         last = rows.n_jobs[link] - 1
         other, place = rows.job[link, last], rows.place[link, last]
@@ -211,6 +216,8 @@ def disturb(jobs, rows, w, job, links, busy_s, part, tolerance, tail):  # type: 
     w.effect[job] = 0.0  # not counted: each link would have to exclude it otherwise
     n = 0
     for i in range(len(links)):
+        fetch(rows, links, i, USE)
+        fetch(rows, links, i, SLOW)
         link = links[i]
         more = more_s * busy_s[i]
         column, others = rows.column[link], rows.job[link]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from netsim.flow.kernels_message_times import SETS, mixed, unit
 from netsim.kernels_options import FINITE_KERNEL, HOT_KERNEL, INNER_KERNEL
+from netsim.packet.kernels_memory import prefetch
 
 SPARE = 0.2
 """Least spare part of a link in the waits: jobs that wait send less, unlike in an open queue."""
@@ -21,6 +22,8 @@ MOST_FAIR = 2.0
 """A neighbour takes at most so much more of a link than the job, however many links feed it."""
 USE, SLOW, INPUTS, PACKET, BUSY, COLUMNS = 0, 1, 2, 3, 4, 5
 TINY = 1e-12
+AHEAD = 6
+"""Links before one whose row is fetched: rows of large machines are in no cache."""
 
 
 class LinkRows(NamedTuple):
@@ -78,6 +81,16 @@ class Own(NamedTuple):
 
 
 @njit(**HOT_KERNEL)
+def fetch(rows, links, i, what):  # type: ignore[no-untyped-def]
+    """Fetch the jobs of a link that comes soon after the i-th, and one column of them."""
+    link = links[min(i + AHEAD, len(links) - 1)]
+    job, column = rows.job[link], rows.column[link, what]
+    for at in range(0, rows.n_jobs[link], 8):
+        prefetch(job, at)
+        prefetch(column, at)
+
+
+@njit(**HOT_KERNEL)
 def job_period_s(jobs, job):  # type: ignore[no-untyped-def]
     """Return the present time of an iteration, computing included."""
     return jobs.compute_s[job] + jobs.alone_s[job] * jobs.stretch[job]
@@ -102,6 +115,7 @@ def neighbours(jobs, rows, c, own, job):  # type: ignore[no-untyped-def]
     n, meets = 0, 0.0
     period_s = job_period_s(jobs, job)
     for i in range(len(own.link)):
+        fetch(rows, own.link, i, BUSY)
         link = own.link[i]
         n_jobs = rows.n_jobs[link]
         if n_jobs < 2:
@@ -172,6 +186,9 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
     jobs.meets[job] = meets
     presence(jobs, c, n, job)
     for i in range(len(own.link)):
+        fetch(rows, own.link, i, BUSY)
+        fetch(rows, own.link, i, SLOW)
+        fetch(rows, own.link, i, INPUTS)
         link = own.link[i]
         slow, wait_s, met = c.slow[i], c.wait_s[i], c.met[i]
         for q in range(SETS):

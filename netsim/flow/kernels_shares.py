@@ -1,3 +1,4 @@
+# mypy: allow-untyped-calls
 """Contention of one job on its links while all others are fixed: compiled.
 
 Its iterations meet the neighbours in several sets of phases. In each set a neighbour communicates

@@ -377,6 +377,8 @@ def test_flux_columns_that_stand_in_for_others(tmp_path: Path) -> None:
             "job 1 of the list: nnodes is 'many'; a whole number",
         ),
         (json.dumps([flux_job(t_run=float("inf"))]), "t_run is 'inf'; a number is needed"),
+        (json.dumps([flux_job(t_run=[5])]), "t_run is '[5]'; a number is needed"),
+        (json.dumps([flux_job(nnodes={"a": 1})]), "a whole number is needed"),
         ("[" * 100_000, "JSON|nested"),
     ],
 )

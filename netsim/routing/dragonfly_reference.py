@@ -31,12 +31,13 @@ _ENDLESS_FS = 4 * 10**18
 class Ugal:
     """Choice of UGAL and PAR between a minimal and a Valiant path.
 
-    Minimal if ``seen_min * H_min <= seen_val * H_val + margin``.
+    Minimal if ``seen_min * H_min <= seen_val * H_val + margin``. What is seen of links is defined
+    in docs/packet-model.md, "Link state visible to routings".
     """
 
     compares: str = "used-credits"
-    """One of `COMPARES`: what is seen of each path's link. "output-queue": `View.load`;
-    "output-bytes": `View.queued`; "used-credits": `View.used`, as time."""
+    """One of `COMPARES`: what is seen of each path's link. "output-queue": ``load``;
+    "output-bytes": ``queued``; "used-credits": `View.used`, as time."""
     weight: int | None = None
     """``H_val`` if ``H_min`` is 1; the numbers of links of the paths if None."""
     bias_ps: int = 0

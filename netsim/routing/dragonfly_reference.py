@@ -37,7 +37,7 @@ class Ugal:
 
     compares: str = "used-credits"
     """One of `COMPARES`: what is seen of each path's link. "output-queue": ``load``;
-    "output-bytes": ``queued``; "used-credits": `View.used`, as time."""
+    "output-bytes": ``queued``; "used-credits": ``used``, as time."""
     weight: int | None = None
     """``H_val`` if ``H_min`` is 1; the numbers of links of the paths if None."""
     bias_ps: int = 0

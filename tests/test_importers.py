@@ -425,7 +425,11 @@ def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
         ([*MAP, "qos"], ("", ""), "columns = 'qos'; NAME=COLUMN is needed"),
         (MAP, ("5;2;", "5;two;"), "log.txt:2: nodes is 'two'; a whole number is needed"),
         (MAP, ("5;2;", "5;2;2;"), "log.txt:2: 9 fields; the header has 8"),
-        (MAP, ("00:05:00", "soon"), "log.txt:2: limit is 'soon'; a number is needed"),
+        (
+            MAP,
+            ("00:05:00", "soon"),
+            "log.txt:2: limit is 'soon'; seconds or hours:minutes:seconds are needed",
+        ),
         (MAP, ("\n6;", "\n5;"), "log.txt:4: job 5 is listed twice (line 2 has it)"),
         (MAP, ("Where;Kind", "Where;where"), "log.txt:1: column 'where' occurs twice"),
     ],

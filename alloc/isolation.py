@@ -44,7 +44,9 @@ def usable_links(topology: Topology, placement: Placement) -> Links:
     if len(placement.links):
         return np.unique(placement.links).astype(np.int64)
     if isinstance(topology.shape, DragonflyShape):
-        raise NetcosimError(f"{topology.name}: minimal routes need not be shortest paths")
+        raise NetcosimError(
+            f"{topology.name}: minimal routes need not be shortest paths; give the placement links"
+        )
     routers = topology.routers_of(placement.nodes)
     links = np.arange(topology.first_router_link, topology.n_links)
     if len(routers) < 2:

@@ -186,6 +186,7 @@ def repeated(once: Program, iterations: int) -> Program:
         send_bytes=once.send_bytes[sent],
         send_step=in_first[sent] + iteration * np.diff(first_step)[to][sent],
         step_kind=None if once.step_kind is None else once.step_kind[step],
+        step_waits_sends=None if once.step_waits_sends is None else once.step_waits_sends[step],
     )
 
 

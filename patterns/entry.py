@@ -71,7 +71,9 @@ class Pattern:
         """Raise NetcosimError for fewer ranks than a file has."""
         least = self.least_ranks(parameters) if "file" in parameters else 1
         if n_ranks < least:
-            raise NetcosimError(f"{parameters['file']}: of {least} ranks, a job of {n_ranks}")
+            raise NetcosimError(
+                f"{parameters['file']}: it has {least} ranks; a job of {n_ranks} is too small"
+            )
 
     def check_keys(self, given: Collection[str], parameters: Mapping[str, object]) -> None:
         """Check that the sizes and files of an entry of a config fit each other."""

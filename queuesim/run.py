@@ -128,7 +128,7 @@ class Run:
                 yield clock.now_s
                 self._settle()
                 if clock.now_s < self.scheduler.until_s < inf:
-                    clock.at(self.scheduler.until_s, self._come_to_pass)
+                    clock.at(self.scheduler.until_s, self._pass_is_due)
             elif next_s < inf:
                 clock.step()
             else:
@@ -139,7 +139,7 @@ class Run:
         if self.machine.policy.relents_after_s is not None:
             self.clock.follow(self._relents())
 
-    def _come_to_pass(self) -> None:
+    def _pass_is_due(self) -> None:
         """Run a pass now, unless one before has changed its time."""
         self.due = self.due or self.scheduler.until_s <= self.clock.now_s
 

@@ -16,11 +16,12 @@ from cosim.network.loops import complete_iterations, least_iteration_s
 from netsim.errors import NetcosimError
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig
+from netsim.plugins import load_plugin, using
 from netsim.routing.registry import make_routing
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.fattree import fat_tree
 from netsim.traffic import combine
-from patterns.build import build_program, make_messages
+from patterns.build import build_program, make_messages, repeated
 from queuesim.draws import job_streams, substitute_id
 
 TREE = fat_tree(8)
@@ -79,6 +80,34 @@ def test_equal_jobs_share_a_program_that_stays_here():
     assert not np.array_equal(first.send_dst, other.send_dst)
     assert pickle.dumps(said) == before
     assert pickle.loads(before) == said
+
+
+TURN = """
+import numpy as np
+from patterns.build import build_program, make_messages
+from patterns.entry import Pattern
+
+def turn(n_ranks, message_bytes, iterations=1):
+    rank, to = np.arange(n_ranks), np.arange(1, iterations + 1)[:, None]
+    messages = make_messages(rank, to - 1, (rank + to) % n_ranks, to - 1, message_bytes)
+    return build_program(n_ranks, iterations, messages)
+
+PLUGIN = [Pattern("turn", "to the next rank, then to the one after it, ...", turn)]
+"""
+
+
+def test_iterations_of_a_plug_ins_pattern_may_differ(tmp_path):
+    """Rank r sends to r + 1, then to r + 2: the program has both."""
+    (tmp_path / "turn.py").write_text(TURN)
+    with using([load_plugin(str(tmp_path / "turn.py"))]):
+        program = SHARED.program(job(1, Communication("turn"), 0, 3), 2)
+    assert program.send_dst.tolist() == [1, 2, 2, 0, 0, 1]
+
+
+def test_a_repeated_program_waits_for_its_sends_in_each_iteration():
+    once = build_program(2, [1, 2], make_messages(0, 0, 1, 1, 9))
+    once = replace(once, step_waits_sends=np.array([True, False, True]))
+    assert repeated(once, 2).step_waits_sends.tolist() == [True] * 2 + [False, True] * 2
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from selection import examples
 
 from netcosim.export.files import export_tables
+from netcosim.runs.frames import parameters_that_vary
 from netcosim.runs.outcome import Outcome, encode_tables
 from netcosim.runs.points import canonical_json, flatten, plain, point_key, point_rng, without
 from netcosim.runs.store import Store
@@ -161,6 +162,19 @@ def test_frame_shows_what_varies(tmp_path: Path) -> None:
     assert list(frame.columns) == ["point", "queue.policies", "x"]
     assert frame["queue.policies"].tolist() == ["rdg", "rdg", "rdn", "rdn"]
     assert frame["x"].tolist() == [1.5, 2.5, 1.5, 2.5]
+
+
+def test_commands_that_vary_are_a_column() -> None:
+    """A command is a list of its program, a table, and texts; a mix has tables alone."""
+    commands = [[{"file": "agent", "sha256": "0"}, *options] for options in ((), ("-x",))]
+    program = '{"file": "agent", "sha256": "0"}'
+    assert parameters_that_vary([{"command": each, "seed": 1} for each in commands]) == [
+        {"command": program},
+        {"command": f"{program}, -x"},
+    ]
+    mixes = [[{"pattern": "pairs", "nodes": n}] for n in (2, 4)]
+    found = parameters_that_vary([{"mix": mix} for mix in mixes])
+    assert found == [{"mix.0.nodes": 2}, {"mix.0.nodes": 4}]
 
 
 @pytest.mark.parametrize("mode", ["read", "write"])

@@ -377,6 +377,8 @@ def test_flux_columns_that_stand_in_for_others(tmp_path: Path) -> None:
             "job 1 of the list: nnodes is 'many'; a whole number",
         ),
         (json.dumps([flux_job(t_run=float("inf"))]), "t_run is 'inf'; a number is needed"),
+        (json.dumps([flux_job(t_run=[5])]), "t_run is '[5]'; a number is needed"),
+        (json.dumps([flux_job(nnodes={"a": 1})]), "a whole number is needed"),
         ("[" * 100_000, "JSON|nested"),
     ],
 )
@@ -423,7 +425,11 @@ def test_any_table_with_a_map_of_its_columns(tmp_path: Path) -> None:
         ([*MAP, "qos"], ("", ""), "columns = 'qos'; NAME=COLUMN is needed"),
         (MAP, ("5;2;", "5;two;"), "log.txt:2: nodes is 'two'; a whole number is needed"),
         (MAP, ("5;2;", "5;2;2;"), "log.txt:2: 9 fields; the header has 8"),
-        (MAP, ("00:05:00", "soon"), "log.txt:2: limit is 'soon'; a number is needed"),
+        (
+            MAP,
+            ("00:05:00", "soon"),
+            "log.txt:2: limit is 'soon'; seconds or hours:minutes:seconds are needed",
+        ),
         (MAP, ("\n6;", "\n5;"), "log.txt:4: job 5 is listed twice (line 2 has it)"),
         (MAP, ("Where;Kind", "Where;where"), "log.txt:1: column 'where' occurs twice"),
     ],

@@ -142,7 +142,7 @@ def test_a_trace_on_a_larger_job(tmp_path: Path) -> None:
     assert program.compute_s.sum() == pytest.approx(3 * 1005e-9)
     quiet = make_pattern("goal", 2, 1, 1, RNG, {**given, "compute": False})
     assert quiet.compute_s.sum() == 0.0
-    with pytest.raises(NetcosimError, match=r"t\.goal: of 2 ranks, a job of 1"):
+    with pytest.raises(NetcosimError, match=r"t\.goal: it has 2 ranks; a job of 1 is too small"):
         make_pattern("goal", 1, 1, 1, RNG, given)
 
 

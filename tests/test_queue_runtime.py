@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 
 import numpy as np
@@ -129,6 +130,14 @@ def test_mix_keeps_its_weights_and_fractions() -> None:
     assert abs(mine.mean() - 0.25) < 5 * 0.5 / np.sqrt(12 * len(mine))
     fewer, _ = mix.draw(sized([1] * 3), np.random.default_rng(4))
     assert np.array_equal(fewer, which[:3])
+
+
+def test_a_pickled_mix_has_no_jobs() -> None:
+    mix = CommunicationMix([PatternShare("a", 3.0, 0.0, 0.5)])
+    before = pickle.dumps(mix)
+    mix.draw(sized([1] * 9), np.random.default_rng(4))
+    assert pickle.dumps(mix) == before
+    assert pickle.loads(before) == mix
 
 
 @pytest.mark.parametrize(

@@ -331,7 +331,7 @@ def test_programs_of_files_send_their_bytes(name, text, overlap, tmp_path):
         made = make_pattern("training-file", n_ranks + more, 1, 1, RNG, given)
         made.validate()
         assert made.total_bytes == closed
-    with pytest.raises(NetcosimError, match="of 8 ranks, a job of 7"):
+    with pytest.raises(NetcosimError, match="8 ranks; a job of 7 is too small"):
         make_pattern("training-file", n_ranks - 1, 1, 1, RNG, given)
 
 

@@ -38,7 +38,7 @@ class HierarchyPolicy(NodePolicy):
         """Levels of the machine, itself included."""
         return len(self._of)
 
-    def level_named(self, name: str | None, default: int) -> int:
+    def level_named(self, name: str | None, default: int = 0) -> int:
         """Return the number of a level from the machine (0) down; the default without a name."""
         if name is None:
             return default

@@ -75,7 +75,7 @@ class Kueue(HierarchyPolicy):
         given = self.parameters() if parameters is None else parameters
         self._profile, lowest = given.profile, given.lowest_level
         self._node_level = lowest == NODE
-        self._lowest = self.n_levels - 1 if self._node_level else self.level_named(lowest, 0)
+        self._lowest = self.n_levels - 1 if self._node_level else self.level_named(lowest)
         # Kueue has no level above its topology's: the machine is one only if it has no other level
         self._top = min(1, self._lowest)
         self._level = self._named(given.level) if isinstance(given, Levelled) else None
@@ -84,7 +84,7 @@ class Kueue(HierarchyPolicy):
         """Return the number of the level that every job names."""
         if level is None:
             return None
-        found = self.level_named(level, 0)
+        found = self.level_named(level)
         if found > self._lowest:
             raise NetcosimError(
                 f"policy {self.name}: level {level!r} lies below lowest_level "

@@ -52,7 +52,7 @@ class PbsPlacementSets(HierarchyPolicy):
         super().__init__(topology, rng)
         given = parameters or Sets()
         self._spans = not given.do_not_span
-        self._levels = [self.level_named(name, 0) for name in given.levels]
+        self._levels = [self.level_named(name) for name in given.levels]
         if len(set(self._levels)) < len(self._levels):
             raise NetcosimError(f"policy {self.name}: levels names a level twice")
         if not given.levels:

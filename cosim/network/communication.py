@@ -126,17 +126,16 @@ class Communication:
         """Return the program of a job whose random partners are those of ``streams``, with a number
         of iterations; small ones are kept for jobs that send the same.
 
-        Without random partners an iteration is as another: one is built, and repeated.
+        An iteration of a built-in pattern without random partners is as another: one is built, and
+        repeated.
         """
         key = n_ranks, iterations, streams if self.draws else None
         if key in self._made:
             return self._made[key]
-        if self.draws:
-            made = replace(self, iterations=iterations).program(n_ranks, streams.partners)
-        elif iterations > 1:
+        if iterations > 1 and not self.draws and self.pattern not in PATTERNS.added:
             made = repeated(self.shared_program(n_ranks, 1, streams), iterations)
         else:
-            made = replace(self, iterations=1).program(n_ranks, _UNUSED)
+            made = replace(self, iterations=iterations).program(n_ranks, streams.partners)
         if made.n_messages > (_KEPT_DRAWN if self.draws else _KEPT):
             return made
         return remember(self._made, key, made, _MADE)
@@ -148,7 +147,6 @@ class Communication:
 
 
 _UNIT_BYTES, _KEPT, _KEPT_DRAWN, _MADE = 1000, 5000, 2000, 1024
-_UNUSED = np.random.default_rng(0)
 
 
 @lru_cache(maxsize=4096)

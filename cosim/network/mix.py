@@ -85,6 +85,10 @@ class CommunicationMix:
                     f"{share.fraction_high}; need 0 <= low <= high <= 1"
                 )
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the last draw, which has all jobs of a log."""
+        return {"shares": self.shares, "law": self.law}
+
     def draw(self, workload: Workload, rng: np.random.Generator) -> Drawn:
         """Draw the pattern and communication share of every job from the entries for its size.
 

@@ -62,8 +62,9 @@ def parameters_that_vary(configs: Sequence[Mapping[str, object]]) -> list[dict[s
         values = [config.get(name) for config in flat]
         if len({json.dumps(value) for value in values}) == 1:
             continue
-        entries = (entry for value in values if isinstance(value, list) for entry in value)
-        of_tables = any(isinstance(entry, Mapping) for entry in entries)
+        entries = [entry for value in values if isinstance(value, list) for entry in value]
+        # a command has a table, its program, among texts
+        of_tables = bool(entries) and all(isinstance(entry, Mapping) for entry in entries)
         columns = _mix_columns(name, values) if of_tables else {name: values}
         for title, column in columns.items():
             for own, value in zip(found, column, strict=True):

@@ -156,8 +156,8 @@ def to_bytes(columns: Columns) -> bytes:
 
     A file of NumPy's (npz) takes as long as many a task.
     """
-    if mixed := [name for name, array in columns.items() if array.dtype.hasobject]:
-        raise ValueError(f"Object arrays have no bytes of their own: {mixed}")
+    if mixed := [name for name, array in columns.items() if array.dtype.kind in "OV"]:
+        raise ValueError(f"Object and structured arrays are not stored: {mixed}")
     head = [(name, array.dtype.str, array.shape) for name, array in columns.items()]
     values = b"".join(array.tobytes() for array in columns.values())
     return json.dumps(head).encode() + b"\n" + values

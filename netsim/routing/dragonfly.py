@@ -18,14 +18,14 @@ shortest path. Packets within a group, and all packets of a machine of two group
 - **valiant-local** and **adaptive-local** also detour inside a group: through a router of the
   group drawn from all but the packet's own and the destination's.
 - **adaptive-local** is near that of SST's merlin. The source router looks at the space of channel 0
-  of the next links (`View.room`, at least 0) and takes the detour if it has more than twice that of
+  of the next links (``room``, at least 0) and takes the detour if it has more than twice that of
   the direct path. Where several links join two groups it compares two, the drawn copy and the one
   after it, and takes that with more room; so does the first router of the intermediate group.
 - **merlin-valiant**, **merlin-adaptive-local** and **merlin-ugal** follow merlin's rules as they
   are. The first two differ from valiant-local and adaptive-local in this: the router that is drawn
   inside a group may be the destination's, and the packet then goes directly; merlin-valiant is
   minimal among fewer than three groups; and the space is that of the output buffer of channel 0
-  (`View.queue_free`), also in the intermediate group. `netsim.routing.dragonfly_merlin` has the
+  (``queue_free``), also in the intermediate group. `netsim.routing.dragonfly_merlin` has the
   third. Where several links join two groups, merlin goes by the number of the source; here the copy
   is drawn.
 - **valiant_intermediate = "node"** draws a node in place of a group, as BookSim2 does

@@ -1,6 +1,6 @@
 """UGAL of the dragonfly in SST's merlin, in plain Python.
 
-merlin weighs the output FIFO of channel 0 of a path's first link (`View.queue_bytes`): ``q`` for
+merlin weighs the output FIFO of channel 0 of a path's first link (``queue_bytes``): ``q`` for
 the minimal path, ``2 q + margin`` for a detour, `MARGIN_BYTES` by default.
 
 - Within the group of its source a packet draws a router of the group, any but its own. It goes by

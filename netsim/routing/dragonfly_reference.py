@@ -31,12 +31,13 @@ _ENDLESS_FS = 4 * 10**18
 class Ugal:
     """Choice of UGAL and PAR between a minimal and a Valiant path.
 
-    Minimal if ``seen_min * H_min <= seen_val * H_val + margin``.
+    Minimal if ``seen_min * H_min <= seen_val * H_val + margin``. What is seen of links is defined
+    in docs/packet-model.md, "Link state visible to routings".
     """
 
     compares: str = "used-credits"
-    """One of `COMPARES`: what is seen of each path's link. "output-queue": `View.load`;
-    "output-bytes": `View.queued`; "used-credits": `View.used`, as time."""
+    """One of `COMPARES`: what is seen of each path's link. "output-queue": ``load``;
+    "output-bytes": ``queued``; "used-credits": ``used``, as time."""
     weight: int | None = None
     """``H_val`` if ``H_min`` is 1; the numbers of links of the paths if None."""
     bias_ps: int = 0
@@ -92,30 +93,29 @@ class UgalKeys:
 
     def choice(self, topology: Topology) -> Ugal:
         """Return the choice that they describe on a network."""
-        compares, bias_s, in_bytes = self.ugal_compares, self.ugal_bias_s, self.ugal_threshold_bytes
+        compares, weight, bias_s = self.ugal_compares, self.ugal_weight, self.ugal_bias_s
+        threshold_bytes = self.ugal_threshold_bytes
         if isinstance(topology.shape, DragonflyPlusShape):
             if compares not in (None, "output-queue"):
                 raise NetcosimError(
                     f"ugal_compares = {compares}: a dragonfly+ has only output-queue"
                 )
-            if self.ugal_weight is not None:
-                raise NetcosimError(
-                    f"ugal_weight = {self.ugal_weight}: a dragonfly+ weighs only by links"
-                )
+            if weight is not None:
+                raise NetcosimError(f"ugal_weight = {weight}: a dragonfly+ weighs only by links")
             compares = "output-queue"
         compares = "used-credits" if compares is None else compares
-        if in_bytes and compares != "output-bytes":
+        in_bytes = compares == "output-bytes"
+        if threshold_bytes and not in_bytes:
             raise NetcosimError(
-                f"ugal_threshold_bytes = {in_bytes}: {compares} compares times, with ugal_bias_s"
+                f"ugal_threshold_bytes = {threshold_bytes}: {compares} compares times, with "
+                "ugal_bias_s"
             )
-        if bias_s and compares == "output-bytes":
+        if bias_s and in_bytes:
             raise NetcosimError(
                 f"ugal_bias_s = {bias_s}: {compares} compares bytes, with ugal_threshold_bytes"
             )
-        return Ugal(
-            *(compares, self.ugal_weight, round(bias_s * 1e12), in_bytes),
-            counts_bids=self.ugal_counts_bids,
-        )
+        bias_ps, counts_bids = round(bias_s * 1e12), self.ugal_counts_bids
+        return Ugal(compares, weight, bias_ps, threshold_bytes, counts_bids=counts_bids)
 
 
 def fs_per_byte(bandwidth_Bps: int) -> int:

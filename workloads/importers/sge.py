@@ -28,6 +28,10 @@ FIELDS = (
 )
 """By position; later versions add more, which are not read."""
 _NEEDED = 36  # up to task_number
+_NUMBERS = (
+    *("submission_time", "start_time", "end_time", "failed", "exit_status"),
+    *("slots", "task_number"),
+)
 _MILLISECONDS = 1e11
 _LIMIT = re.compile(r"(?:^|[ ,])h_rt=([0-9]+(?::[0-9]{2}:[0-9]{2})?)(?=[ ,:]|$)")
 _RESCHEDULED, _LIMIT_REACHED, _BEFORE_JOB = (24, 25), 37, range(1, 21)
@@ -73,6 +77,9 @@ def _add(cells: Sequence[str], number: int, cores_per_node: int | None, parsed: 
     if len(cells) < _NEEDED:
         raise ValueError(f"{len(cells)} fields; an accounting record has {_NEEDED} or more")
     row = TableRow.of(number, dict(zip(FIELDS, cells, strict=False)))
+    for name in _NUMBERS:
+        if not row.text(name):
+            raise row.wrong(name, "a number is needed")
 
     def time_s(name: str) -> float:
         known = row.number(name)

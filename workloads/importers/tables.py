@@ -79,9 +79,9 @@ class TableRow:
     def length_s(self, column: str) -> float:
         """Return a length in seconds, given so or as days-hours:minutes:seconds; nan for none."""
         text = self.text(column)
-        if ":" not in text and text.lower() not in NO_LIMIT:
-            return self.number(column)
         try:
+            if ":" not in text and text.lower() not in NO_LIMIT:
+                return self.number(column)
             return length_s(text)
         except ValueError:
             raise self.wrong(column, "seconds or hours:minutes:seconds are needed") from None

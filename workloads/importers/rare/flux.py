@@ -66,11 +66,10 @@ _KINDS = {
 
 
 def _row(number: int, entry: Any) -> TableRow:
-    """Return the plain values of a job's object as a row."""
+    """Return the values of a job's object as a row."""
     if not isinstance(entry, Mapping) or "id" not in entry:
         raise NetcosimError('it has no "id"')
-    plain = {k: str(v) for k, v in entry.items() if isinstance(v, (str, int, float))}
-    return TableRow.of(number, plain)
+    return TableRow.of(number, {k: str(v) for k, v in entry.items() if v is not None})
 
 
 def _add(row: TableRow, waits_for: tuple[tuple[str, str], ...], parsed: ParsedLog) -> None:

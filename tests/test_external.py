@@ -35,7 +35,6 @@ from queuesim.external.process import LineProcess
 from queuesim.queue import run_queue, simulate_queue
 from queuesim.queue_setup import QueueSetup
 from queuesim.result import QueueResult
-from queuesim.run import Run
 from workloads.job import Workload
 from workloads.synthetic import laas_workload
 
@@ -72,7 +71,7 @@ def jobs(n: int, seed: int) -> Workload:
     )
 
 
-def run(work: Workload, backfill: Any, *, kind: type[Run] | None = None) -> QueueResult:
+def run(work: Workload, backfill: Any) -> QueueResult:
     setup = QueueSetup(
         work,
         make_policy(MACHINE, "simple", np.random.default_rng(1)),
@@ -80,19 +79,14 @@ def run(work: Workload, backfill: Any, *, kind: type[Run] | None = None) -> Queu
         rng=np.random.default_rng(0),
         keep_placements=True,
     )
-    if kind is None:
-        return run_queue(setup)
-    by_events = setup.by_events(kind)
-    by_events.run()
-    return by_events.result()
+    return run_queue(setup)
 
 
-@pytest.mark.parametrize("kind", [None, Run])
-def test_the_python_example_is_easy_job_by_job(kind: type[Run] | None) -> None:
+def test_the_python_example_is_easy_job_by_job() -> None:
     for seed in range(3):
         work = jobs(120, seed)
         decider = External(EASY)
-        assert same_schedule(run(work, decider, kind=kind), run(work, "easy"))
+        assert same_schedule(run(work, decider), run(work, "easy"))
         assert decider.status == 0
         assert decider.n_exchanges > 120
 
@@ -206,12 +200,11 @@ def test_a_program_that_cannot_be_started() -> None:
         run(jobs(3, 1), External(["./nowhere"]))
 
 
-@pytest.mark.parametrize("kind", [None, Run])
-def test_a_program_may_wait_until_a_time(kind: type[Run] | None) -> None:
+def test_a_program_may_wait_until_a_time() -> None:
     """Jobs start at the next multiple of 100 s, whether or not anything happens then."""
     submit = [0.0, 30.0, 130.0, 140.5, 1000.0, 1050.0]
     work = make_workload(submit, [7.0] * 6, [4] * 6)
-    found = run(work, External(helper("hundreds")), kind=kind)
+    found = run(work, External(helper("hundreds")))
     assert found.start_s.tolist() == [100 * np.ceil(s / 100) for s in submit]
 
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,28 @@ def test_points_that_a_call_has_no_time_for_come_again() -> None:
     assert not any(outcome.error for outcome in found.values())
     assert [len(call) for call in executor.calls[:2]] == [4, 4]
     assert sum(map(len, executor.calls)) > 12
+
+
+def test_what_is_computed_here_is_written_for_a_tenth_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tasks of 1/8 s: after 27.5 ms of writing the next comes 9 x 27.5 ms later, after two tasks.
+
+    After a second of writing it comes half a second later, after four.
+    """
+    now_s, wrote_s, sizes = [0.0], iter([0.0275, 1.0, 1.0, 1.0]), []
+    clock = SimpleNamespace(monotonic=lambda: now_s[0])
+    monkeypatch.setattr("netcosim.executors.executor.time", clock)
+
+    def task(number: int) -> None:
+        now_s[0] += 0.125
+
+    def finish(results: list[tuple[str, Any]]) -> None:
+        sizes.append(len(results))
+        now_s[0] += next(wrote_s)
+
+    assert not run_tasks(task, {str(i): i for i in range(8)}, finish, Workers(1))
+    assert sizes == [1, 2, 4, 1]
 
 
 def test_workers_that_are_gone_end_the_sweep(tmp_path: Path) -> None:

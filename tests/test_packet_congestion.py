@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 from packet_cases import Send as To
 from packet_cases import Step, all_to_all, flows, line, traffic
 
@@ -48,6 +49,7 @@ PACES = t.Paces(
     marks=False,
 )
 """What the engine has of PAIRS."""
+SLOWER = PACES._replace(recovery=50 * US)
 ONE, OTHER = (1, 0), (2, 0)
 """Flows to port 0."""
 PAIRS = PacketConfig(
@@ -61,10 +63,16 @@ PAIRS = PacketConfig(
 """On links of 1 GB/s: packets of 1 us, 2 us are to be in flight, intervals of 5 us."""
 
 
-def row(dtype: np.dtype[Any], **values: float) -> Any:
-    """A row as the engine has it, all else 0 and no signal under way."""
-    known = {"signal": -1} if dtype is t.FLOW else {}
-    return t.make_table(1, dtype, **(known | values))[0]
+@njit
+def _of_first(kernel, paces, rows, more):
+    kernel(paces, rows[0], *more)
+
+
+def compiled(kernel: Any, paces: t.Paces, dtype: Any, state: dict[str, float], *more: int) -> Any:
+    """A row of the engine's, all else 0, after a kernel."""
+    rows = t.make_table(1, dtype, **state)
+    _of_first(kernel, paces, rows, more)
+    return rows[0]
 
 
 def pairs() -> EndpointPairs:
@@ -122,9 +130,8 @@ def test_a_flow_recovers_as_often_as_its_time_allows(now_us: float, gap: float) 
     flow = control.flows[ONE]
     flow.slowdown, flow.since_ps = 4.0, 0
     assert gap_us(control, ONE, now_us) == gap
-    compiled = row(t.FLOW, slowdown=4.0)
-    kernels._recover(PACES, compiled, US, int(now_us * US))
-    assert compiled.slowdown == gap
+    fast = compiled(kernels._recover, PACES, t.FLOW, {"slowdown": 4.0}, US, int(now_us * US))
+    assert fast.slowdown == gap
 
 
 def test_a_backlog_is_drained_at_three_times_the_share() -> None:
@@ -149,9 +156,9 @@ def test_a_backlog_that_grows_again_keeps_the_most_pairs() -> None:
     state = {"slowdown": 9.0, "pairs": 2, "peak": 3}
     plain = _Port(since_ps=0, arrived_ps=13 * US, in_flight_ps=13 * US, **state)
     pairs()._update(plain, sent(ONE, 13))
-    compiled = row(t.DESTINATION, arrived=13 * US, in_flight=13 * US, **state)
-    kernels._update_port(PACES, compiled, US, 2 * US, 13 * US)
-    for port in (plain, compiled):
+    there = {"arrived": 13 * US, "in_flight": 13 * US, **state}
+    fast = compiled(kernels._update_port, PACES, t.DESTINATION, there, US, 2 * US, 13 * US)
+    for port in (plain, fast):
         assert (port.slowdown, port.peak) == (9.0, 3)
 
 
@@ -195,11 +202,11 @@ def test_dcqcn_adds_to_its_target_from_the_fifth_stage_on(now_us: float, rate: f
 def test_dcqcn_adds_ten_times_as_much_after_the_fifth_stage(
     stage: int, target: float, rate: float
 ) -> None:
-    state = {"rate": 0.25, "target": 0.5, "timer_stage": stage, "byte_stage": stage}
-    plain, compiled = _Limited(**state), row(t.FLOW, **state)
-    dcqcn()._increase(plain)
-    kernels._increase(compiled)
-    for flow in (plain, compiled):
+    state = {"rate": 0.25, "target": 0.5, "timer_stage": stage - 1, "byte_stage": stage}
+    plain = _Limited(alpha_since_ps=0, **state)
+    dcqcn()._advance(plain, 50 * US)
+    fast = compiled(kernels._advance, SLOWER, t.FLOW, state, 50 * US)
+    for flow in (plain, fast):
         assert (flow.target, flow.rate) == pytest.approx((target, rate))
 
 
@@ -212,9 +219,8 @@ def test_after_a_cut_dcqcn_recovers_fast_again() -> None:
     control = dcqcn()
     control.flows[ONE] = plain = _Limited(signal_ps=US, **state)
     control._at(ONE, 51 * US)
-    compiled = row(t.FLOW, signal=US, since=-1, **state)
-    kernels._settle_rate(PACES._replace(recovery=50 * US), compiled, 51 * US)
-    for flow in (plain, compiled):
+    fast = compiled(kernels._settle_rate, SLOWER, t.FLOW, {"signal": US, **state}, 51 * US)
+    for flow in (plain, fast):
         assert (flow.target, flow.rate) == (0.5, 0.375)
         assert (flow.timer_stage, flow.byte_stage) == (1, 0)
 

@@ -185,6 +185,18 @@ def test_a_lost_call_is_made_again_and_a_killer_is_found() -> None:
     assert [c for c in executor.calls if len(c) == 1][:6] == [[0], [7], [14], [21], [28], [35]]
 
 
+def test_after_a_loss_local_calls_are_alone() -> None:
+    """Two calls of two are side by side; the first is lost: each of its tasks is, one at a time."""
+    with Losing({0: 1}) as executor:
+        workers = Workers(1, executor, ahead=2, tasks=2, local=True, lost=(LostError,))
+        order: list[Any] = executor.calls
+        given = keyed([{"i": 7 * i} for i in range(4)])
+        done = lambda results: order.append(len(results))  # noqa: E731
+        assert not run_tasks(partial(compute, DRAW), given, done, workers)
+    assert order[:2] == [[0, 7], [14, 21]]
+    assert order[-4:] == [[0], 1, [7], 1]
+
+
 def test_points_that_a_call_has_no_time_for_come_again() -> None:
     with Losing({}) as executor:
         found = run_with(executor, seconds=0.0)

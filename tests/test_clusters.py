@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -184,12 +185,46 @@ def test_a_lost_call_is_made_again_and_a_killer_is_found() -> None:
     assert [c for c in executor.calls if len(c) == 1][:6] == [[0], [7], [14], [21], [28], [35]]
 
 
+def test_after_a_loss_local_calls_are_alone() -> None:
+    """Two calls of two are side by side; the first is lost: each of its tasks is, one at a time."""
+    with Losing({0: 1}) as executor:
+        workers = Workers(1, executor, ahead=2, tasks=2, local=True, lost=(LostError,))
+        order: list[Any] = executor.calls
+        given = keyed([{"i": 7 * i} for i in range(4)])
+        done = lambda results: order.append(len(results))  # noqa: E731
+        assert not run_tasks(partial(compute, DRAW), given, done, workers)
+    assert order[:2] == [[0, 7], [14, 21]]
+    assert order[-4:] == [[0], 1, [7], 1]
+
+
 def test_points_that_a_call_has_no_time_for_come_again() -> None:
     with Losing({}) as executor:
         found = run_with(executor, seconds=0.0)
     assert not any(outcome.error for outcome in found.values())
     assert [len(call) for call in executor.calls[:2]] == [4, 4]
     assert sum(map(len, executor.calls)) > 12
+
+
+def test_what_is_computed_here_is_written_for_a_tenth_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tasks of 1/8 s: after 27.5 ms of writing the next comes 9 x 27.5 ms later, after two tasks.
+
+    After a second of writing it comes half a second later, after four.
+    """
+    now_s, wrote_s, sizes = [0.0], iter([0.0275, 1.0, 1.0, 1.0]), []
+    clock = SimpleNamespace(monotonic=lambda: now_s[0])
+    monkeypatch.setattr("netcosim.executors.executor.time", clock)
+
+    def task(number: int) -> None:
+        now_s[0] += 0.125
+
+    def finish(results: list[tuple[str, Any]]) -> None:
+        sizes.append(len(results))
+        now_s[0] += next(wrote_s)
+
+    assert not run_tasks(task, {str(i): i for i in range(8)}, finish, Workers(1))
+    assert sizes == [1, 2, 4, 1]
 
 
 def test_workers_that_are_gone_end_the_sweep(tmp_path: Path) -> None:

@@ -8,14 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 from packet_cases import Send as To
 from packet_cases import Step, all_to_all, flows, line, traffic
 
-from experiments.validation.reference.congestion import Dcqcn, EndpointPairs, Sent
+from experiments.validation.reference.congestion import (
+    Dcqcn,
+    EndpointPairs,
+    Sent,
+    _Limited,
+    _Port,
+)
 from experiments.validation.reference.packets import simulate_reference
 from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from netsim.packet import engine
+from netsim.packet import kernels_congestion as kernels
+from netsim.packet import tables as t
 from netsim.packet.engine import simulate_packets
 from netsim.packet.model import PacketConfig, PacketResult
 from netsim.routing.base import Routing
@@ -27,6 +36,20 @@ from netsim.traffic import Traffic
 US = 10**6
 """A microsecond in picoseconds."""
 GB = 10**9
+PACES = t.Paces(
+    flow_of=np.zeros(1, np.int32),
+    flows=t.make_table(1, t.FLOW),
+    destinations=t.make_table(1, t.DESTINATION),
+    parts=t.make_table(1, t.PART),
+    delay=US,
+    interval=4 * US,
+    recovery=20 * US,
+    targets=np.array([2 * US]),
+    most=np.array([8 * US]),
+    marks=False,
+)
+"""What the engine has of PAIRS."""
+SLOWER = PACES._replace(recovery=50 * US)
 ONE, OTHER = (1, 0), (2, 0)
 """Flows to port 0."""
 PAIRS = PacketConfig(
@@ -38,6 +61,18 @@ PAIRS = PacketConfig(
     congestion_recovery_s=20e-6,
 )
 """On links of 1 GB/s: packets of 1 us, 2 us are to be in flight, intervals of 5 us."""
+
+
+@njit
+def _of_first(kernel, paces, rows, more):
+    kernel(paces, rows[0], *more)
+
+
+def compiled(kernel: Any, paces: t.Paces, dtype: Any, state: dict[str, float], *more: int) -> Any:
+    """A row of the engine's, all else 0, after a kernel."""
+    rows = t.make_table(1, dtype, **state)
+    _of_first(kernel, paces, rows, more)
+    return rows[0]
 
 
 def pairs() -> EndpointPairs:
@@ -95,6 +130,8 @@ def test_a_flow_recovers_as_often_as_its_time_allows(now_us: float, gap: float) 
     flow = control.flows[ONE]
     flow.slowdown, flow.since_ps = 4.0, 0
     assert gap_us(control, ONE, now_us) == gap
+    fast = compiled(kernels._recover, PACES, t.FLOW, {"slowdown": 4.0}, US, int(now_us * US))
+    assert fast.slowdown == gap
 
 
 def test_a_backlog_is_drained_at_three_times_the_share() -> None:
@@ -109,6 +146,20 @@ def test_a_backlog_is_drained_at_three_times_the_share() -> None:
         control.arrived(sent(OTHER if now > 10 else ONE, now))
     # the next interval of 4 + 6 us is over at 15 us, with 6 in flight
     assert control.ports[0].slowdown == 2.0
+
+
+def test_a_backlog_that_grows_again_keeps_the_most_pairs() -> None:
+    """Three had packets in flight, two have now: 13 us of packets are more than 2 x 2 + 4 x 2 us.
+
+    The slowdown stays 3 x 3 after its interval of 4 + 9 us, in which all was received.
+    """
+    state = {"slowdown": 9.0, "pairs": 2, "peak": 3}
+    plain = _Port(since_ps=0, arrived_ps=13 * US, in_flight_ps=13 * US, **state)
+    pairs()._update(plain, sent(ONE, 13))
+    there = {"arrived": 13 * US, "in_flight": 13 * US, **state}
+    fast = compiled(kernels._update_port, PACES, t.DESTINATION, there, US, 2 * US, 13 * US)
+    for port in (plain, fast):
+        assert (port.slowdown, port.peak) == (9.0, 3)
 
 
 def at_gb(n_bytes: int) -> int:
@@ -145,6 +196,35 @@ def test_dcqcn_adds_to_its_target_from_the_fifth_stage_on(now_us: float, rate: f
     assert gap_us(control, ONE, now_us) == pytest.approx(1 / rate, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("stage", "target", "rate"), [(4, 0.5, 0.375), (5, 0.501, 0.3755), (6, 0.51, 0.38)]
+)
+def test_dcqcn_adds_ten_times_as_much_after_the_fifth_stage(
+    stage: int, target: float, rate: float
+) -> None:
+    state = {"rate": 0.25, "target": 0.5, "timer_stage": stage - 1, "byte_stage": stage}
+    plain = _Limited(alpha_since_ps=0, **state)
+    dcqcn()._advance(plain, 50 * US)
+    fast = compiled(kernels._advance, SLOWER, t.FLOW, state, 50 * US)
+    for flow in (plain, fast):
+        assert (flow.target, flow.rate) == pytest.approx((target, rate))
+
+
+def test_after_a_cut_dcqcn_recovers_fast_again() -> None:
+    """Cut from 1/2 to 1/4 at 1 us, after five stages; 50 us later half way to 1/2, adding nothing.
+
+    Alpha is 1 still at the cut.
+    """
+    state = {"rate": 0.5, "target": 0.5, "alpha": 1.0, "timer_stage": 5, "byte_stage": 5}
+    control = dcqcn()
+    control.flows[ONE] = plain = _Limited(signal_ps=US, **state)
+    control._at(ONE, 51 * US)
+    fast = compiled(kernels._settle_rate, SLOWER, t.FLOW, {"signal": US, **state}, 51 * US)
+    for flow in (plain, fast):
+        assert (flow.target, flow.rate) == (0.5, 0.375)
+        assert (flow.timer_stage, flow.byte_stage) == (1, 0)
+
+
 def test_dcqcn_heeds_one_mark_an_interval_and_none_in_a_short_queue() -> None:
     control = dcqcn()
     control.joined(ONE, 0, (5, 0), at_gb, 2 * US)
@@ -179,16 +259,20 @@ def test_a_message_passes_one_that_has_to_wait() -> None:
     """Node 0 has 40 packets for node 3, as nodes 1 and 2 have, and then one for node 4.
 
     All are on one router. With credits alone the one goes last, and arrives at 41 us; paced, it
-    goes as soon as node 0 has to wait between two packets for node 3.
+    goes as soon as node 0 has to wait between two packets for node 3. So does one that another
+    rank of node 0 posts after that.
     """
     packets = replace(PAIRS, router_latency_s=0.0, buffer_bytes=100_000)
     routing = line([0] * 5, node_latency_ps=0)
     steps = [Step([To(3, 40_000), To(4, 1000)]), Step([To(3, 40_000)]), Step([To(3, 40_000)])]
-    sends = traffic(*([s] for s in (*steps, Step(need=3), Step(need=1))))
+    after = Step([To(4, 1000)], start_ps=20 * US)
+    ranks = ([s] for s in (*steps, Step(need=3), Step(need=2), after))
+    sends = traffic(*ranks, nodes=[0, 1, 2, 3, 4, 0])
     free = run_both(routing, sends, replace(packets, congestion_control="credits"))
     paced = run_both(routing, sends, packets)
-    assert free.message_finish_ps[1] == 41 * US
+    assert free.message_finish_ps[[1, 4]].tolist() == [41 * US, 42 * US]
     assert paced.message_finish_ps[1] < 20 * US
+    assert paced.message_finish_ps[4] < 30 * US
     assert paced.message_finish_ps.max() == pytest.approx(120 * US, rel=0.1)
     # nobody stalls for being paced
     assert paced.link_stalls[:3].tolist() == [0, 0, 0]
@@ -356,7 +440,7 @@ def test_dcqcn_keeps_the_queue_of_its_published_fluid_model(senders: int) -> Non
 
     end_us, every_us = 40_000, 20
     size = BANDWIDTH_BPS // 20 // senders
-    probes = [Step([To(0, 64)], start_ps=t * US) for t in range(0, end_us, every_us)]
+    probes = [Step([To(0, 64)], start_ps=now * US) for now in range(0, end_us, every_us)]
     sends = traffic([Step()], *[[Step([To(0, size)])]] * senders, probes)
     routing = line([0] * (senders + 2), node_latency_ps=0, node_Bps=BANDWIDTH_BPS)
     done = simulate_packets(

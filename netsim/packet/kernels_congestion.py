@@ -71,12 +71,10 @@ def _recover(paces, flow, full, now):
 
 @njit(**HOT_KERNEL)
 def _settle(paces, flow, full, now):
-    """Bring a flow to what has reached its source by now: recovery precedes the signal."""
-    signal = flow.signal
-    if 0 <= signal <= now:
-        _recover(paces, flow, full, signal)
+    """Bring a flow to what has reached its source by now."""
+    if 0 <= flow.signal <= now:
         flow.slowdown = flow.signal_slowdown
-        flow.since = signal
+        flow.since = flow.signal
         flow.signal = -1
     _recover(paces, flow, full, now)
 

@@ -56,6 +56,22 @@ def test_what_is_under_way_at_the_end_is_unfinished() -> None:
     assert found.latency_mean_s == pytest.approx(TOOK_S)
 
 
+def test_a_window_holds_its_begin_and_not_its_end() -> None:
+    """Posted at 2, 3 and 4 us, not 5: the one of 3 us to its own node, which takes no link.
+
+    One arrives at 1.12 us, before the window, and three in it.
+    """
+    src = np.arange(10)
+    dst = np.where(src == 3, 3, (src + 1) % 10)
+    traffic = combine([lone_messages(10, src, dst, 1000, 1e-6)], [src])
+    window, rng = Window(2e-6, 3e-6, 2e-6), np.random.default_rng(1)
+    found = measure_load(one_router(10), traffic, window, PACKETS, rng)
+    one = 1000 / (10 * BPS * 3e-6)
+    assert (found.messages, found.unfinished) == (3, 0)
+    assert (found.offered, found.accepted) == pytest.approx((3 * one, 3 * one))
+    assert found.latency_mean_s == pytest.approx(TOOK_S)
+
+
 def test_too_little_room_is_warned_of() -> None:
     """A packet's round trip is 1080 ns: buffers of one packet let 92.6 % through."""
     assert measured(0.0).warning == ""

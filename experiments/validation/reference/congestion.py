@@ -133,7 +133,6 @@ class EndpointPairs:
         """Bring a flow to what has reached its source by now."""
         flow = self.flows[key]
         if 0 <= flow.signal_ps <= now_ps:
-            self._recover(key, flow.signal_ps)
             flow.slowdown, flow.since_ps = flow.signal, flow.signal_ps
             flow.signal_ps = -1
         self._recover(key, now_ps)

@@ -191,8 +191,8 @@ def test_after_a_loss_local_calls_are_alone() -> None:
         workers = Workers(1, executor, ahead=2, tasks=2, local=True, lost=(LostError,))
         order: list[Any] = executor.calls
         given = keyed([{"i": 7 * i} for i in range(4)])
-        done = lambda results: order.append(len(results))  # noqa: E731
-        assert not run_tasks(partial(compute, DRAW), given, done, workers)
+        found = partial(compute, DRAW)
+        assert not run_tasks(found, given, lambda done: order.append(len(done)), workers)
     assert order[:2] == [[0, 7], [14, 21]]
     assert order[-4:] == [[0], 1, [7], 1]
 
@@ -212,7 +212,7 @@ def test_what_is_computed_here_is_written_for_a_tenth_of_the_time(
 
     After a second of writing it comes half a second later, after four.
     """
-    now_s, wrote_s, sizes = [0.0], iter([0.0275, 1.0, 1.0, 1.0]), []
+    now_s, wrote_s, sizes = [0.0], iter([0.0275, 1.0, 1.0, 1.0]), list[int]()
     clock = SimpleNamespace(monotonic=lambda: now_s[0])
     monkeypatch.setattr("netcosim.executors.executor.time", clock)
 

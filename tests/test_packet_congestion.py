@@ -153,7 +153,7 @@ def test_a_backlog_that_grows_again_keeps_the_most_pairs() -> None:
 
     The slowdown stays 3 x 3 after its interval of 4 + 9 us, in which all was received.
     """
-    state = {"slowdown": 9.0, "pairs": 2, "peak": 3}
+    state: dict[str, Any] = {"slowdown": 9.0, "pairs": 2, "peak": 3}
     plain = _Port(since_ps=0, arrived_ps=13 * US, in_flight_ps=13 * US, **state)
     pairs()._update(plain, sent(ONE, 13))
     there = {"arrived": 13 * US, "in_flight": 13 * US, **state}
@@ -202,7 +202,12 @@ def test_dcqcn_adds_to_its_target_from_the_fifth_stage_on(now_us: float, rate: f
 def test_dcqcn_adds_ten_times_as_much_after_the_fifth_stage(
     stage: int, target: float, rate: float
 ) -> None:
-    state = {"rate": 0.25, "target": 0.5, "timer_stage": stage - 1, "byte_stage": stage}
+    state: dict[str, Any] = {
+        "rate": 0.25,
+        "target": 0.5,
+        "timer_stage": stage - 1,
+        "byte_stage": stage,
+    }
     plain = _Limited(alpha_since_ps=0, **state)
     dcqcn()._advance(plain, 50 * US)
     fast = compiled(kernels._advance, SLOWER, t.FLOW, state, 50 * US)
@@ -215,7 +220,13 @@ def test_after_a_cut_dcqcn_recovers_fast_again() -> None:
 
     Alpha is 1 still at the cut.
     """
-    state = {"rate": 0.5, "target": 0.5, "alpha": 1.0, "timer_stage": 5, "byte_stage": 5}
+    state: dict[str, Any] = {
+        "rate": 0.5,
+        "target": 0.5,
+        "alpha": 1.0,
+        "timer_stage": 5,
+        "byte_stage": 5,
+    }
     control = dcqcn()
     control.flows[ONE] = plain = _Limited(signal_ps=US, **state)
     control._at(ONE, 51 * US)

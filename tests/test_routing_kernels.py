@@ -87,7 +87,7 @@ def walk_and_compare(
             free_at = rng.integers(0, 4, t.n_links) * 50
             waiting = rng.integers(0, 3, t.n_links) * 100
             # One byte less than the packet has is no room for it.
-            room = rng.choice([-500, 0, 999, 1000, 2000], (t.n_links, routing.n_vcs))
+            room = rng.choice([-500, 0, 600, 999, 1000, 2000], (t.n_links, routing.n_vcs))
             space = np.maximum(room, rng.choice([0, 1000], room.shape))
             # No chance where the routing says that it takes none: engines make no key there.
             key = int(rng.integers(0, 2**64, dtype=np.uint64)) * (visit < routing.random_visits)

@@ -131,9 +131,10 @@ def _run(
         reporter.notify(line)
     jobs = context.queues.jobs
     if len(jobs) >= MANY_AT_ONCE and config.queue.window == "all" and not jobs.submit_s.any():
+        load = ", or load = 0.9 under [workload.synthetic]" if config.workload.synthetic else ""
         reporter.notify(
             f"all {len(jobs):,} jobs arrive at time 0, and each pass looks at all that wait, which "
-            "takes long: set load = 0.9 under [workload.synthetic], or window = 50 under [queue]"
+            f"takes long: set window = 50 under [queue]{load}"
         )
     # also for packets that other processes send
     if config.run.snapshots or "run.threads" in RUNTIME_MODELS[config.queue.run_time_model].reads:

@@ -190,7 +190,7 @@ def test_the_files_of_all_ranks_and_their_groups(tmp_path: Path) -> None:
     assert graph.bytes_sent() == {("groups of 2", 2): 8 * MIB, ("groups of 2, every 2", 2): MIB}
     assert graph.schedule(1e9).seconds == pytest.approx(9 * MIB / 1e9)
     assert packets_s(path, 4) == pytest.approx(9 * MIB / 1e9, rel=0.01)
-    with pytest.raises(NetcosimError, match="of 4 ranks, a job of 3"):
+    with pytest.raises(NetcosimError, match="it has 4 ranks; a job of 3 is too small"):
         sent_bytes(path, 3)
 
 

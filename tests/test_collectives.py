@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -391,7 +392,8 @@ def test_mistakes_are_one_line(given: dict[str, object], message: str) -> None:
         Collective(**given)  # type: ignore[arg-type]
 
 
-SIMAI = Path(__file__).resolve().parents[2] / "shared/inputs/ai/simai/nic_ratio.csv"
+SHARED = Path(os.environ.get("NETCOSIM_SHARED", Path(__file__).parents[1] / ".." / "shared"))
+SIMAI = SHARED / "inputs/ai/simai/nic_ratio.csv"
 
 
 @pytest.mark.skipif(not SIMAI.exists(), reason="shared/inputs/ai is missing")

@@ -202,14 +202,12 @@ class Baseline:
         in_pace = spent_s < self._allowed_s * done
         if alike:
             return in_pace
+        if not in_pace and self._like.count(own.share, own.n_nodes) >= LEAST_LIKE:
+            return False
         # a budget that covers all is spent on all
         if self.record.n_like and self._like.suffices(own.share, own.n_nodes):
             return False
-        if in_pace:
-            return True
-        if spent_s < self._allowed_s:
-            return self._like.count(own.share, own.n_nodes) < LEAST_LIKE
-        return not self._like.knows(own.share)
+        return spent_s < self._allowed_s or not self._like.knows(own.share)
 
     def _not_simulated(self, own: Situation, near: float, locality: float) -> Isolated:
         """Return a job's isolated run of a given locality."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core.caching import CacheImpl, FunctionCache
+from numba.core.compiler import Compiler
 from numba.core.runtime.nrt import rtsys
 
 from netsim.kernel_cache import KernelLocator
@@ -24,6 +25,8 @@ def _load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
     """
     if not isinstance(cache._impl.locator, KernelLocator):
         return _load(cache, sig, target_context)
+    import netsim.linked_kernels  # noqa: F401 - reads the kernels that it has written
+
     rtsys.initialize(target_context)
     with cache._guard_against_spurious_io_errors():
         return cache._load_overload(sig, target_context)
@@ -52,7 +55,24 @@ NamedTuples otherwise counts every array of the tuple on every call (measured: a
 integer division by zero is not noticed (``error_model="numpy"``).
 """
 
-_INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class _InnerCompiler(Compiler):  # type: ignore[misc]
+    """Numba's compiler, for kernels that only kernels call (`netsim.linked_kernels`)."""
+
+    def define_pipelines(self) -> Any:
+        from netsim.linked_kernels import LinkedLibrary
+
+        name = self.state.func_id.func_qualname
+        self.state.library = LinkedLibrary(self.state.targetctx.codegen(), name)
+        return super().define_pipelines()
+
+
+_INNER: dict[str, Any] = {
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": _InnerCompiler,
+}
 
 INNER_KERNEL: dict[str, Any] = PLAIN_KERNEL | _INNER
 """For kernels that only kernels call: nothing is compiled to call them from Python.

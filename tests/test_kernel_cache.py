@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +102,36 @@ def test_functions_of_one_name_in_one_file_are_kept_apart(tmp_path):
 def test_numba_keeps_kernels_there() -> None:
     source = ROOT / "netsim" / "routing" / "kernels.py"
     assert Path(route.stats.cache_path) == cache_folder() / folder_name_of(source)
+
+
+TWO_LEAVES = """
+import numpy as np
+from alloc.hierarchy.kernels_leaves import better, choose_leaves
+order = np.zeros(2, dtype=np.int64)
+free, parent = np.array([3, 5, 8]), np.array([2, 2, -1])
+used = choose_leaves(4, 2, free, parent, order)
+hits = [sum(kernel.stats.cache_hits.values()) for kernel in (choose_leaves, better)]
+print(used, order[0], *free, *hits)
+"""
+
+
+def test_a_kernel_that_only_kernels_call_is_kept_for_them(tmp_path: Path) -> None:
+    """Leaves of 3 and 5 free nodes: the second has 4 and is used up; 8 - 5 are below the switch.
+
+    The second process finds the outer kernel, the third, without it, the inner one.
+    """
+
+    def run() -> list[str]:
+        env = {**os.environ, "NETCOSIM_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+        args = [sys.executable, "-c", TWO_LEAVES]
+        return subprocess.run(
+            args, env=env, capture_output=True, text=True, check=True
+        ).stdout.split()
+
+    outer = "*/kernels_leaves.choose_leaves-*"
+    answer = ["1", "1", "3", "0", "3"]
+    assert run() == [*answer, "0", "0"]
+    assert run() == [*answer, "1", "0"]
+    for file in tmp_path.glob(outer):
+        file.unlink()
+    assert run() == [*answer, "0", "1"]

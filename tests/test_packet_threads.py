@@ -19,6 +19,7 @@ from netsim.packet.engine import simulate_packets
 from netsim.packet.model import (
     DELIVERIES,
     RAIL_POLICIES,
+    ROUTERS,
     UNLIMITED,
     NetworkDeadlockError,
     PacketConfig,
@@ -33,6 +34,8 @@ from netsim.topologies.registry import FAMILIES, make_topology
 from netsim.topologies.torus import torus
 from netsim.traffic import Traffic, combine
 from patterns.registry import make_pattern
+
+OUTPUT_QUEUED, INPUT_QUEUED = ROUTERS
 
 CASES, MANY_CASES = 20, 2500
 """Of each family, in the usual run and in the long one."""
@@ -71,13 +74,13 @@ def assert_same(one: PacketResult | RuntimeError, other: PacketResult | RuntimeE
         assert str(one) == str(other)
 
 
-def compare_random_cases(family: str, numbers: range) -> int:
-    """How many of the cases ran on several threads, all with equal results."""
+def compare_random_cases(family: str, router: str, numbers: range) -> int:
+    """How many of the cases have such routers and ran on several threads, with equal results."""
     split = 0
     for k in numbers:
         rng = np.random.default_rng((13, k))
         case = splittable(random_case(rng, family))
-        if why_one_thread(case.routing, case.config):
+        if case.config.router != router or why_one_thread(case.routing, case.config):
             continue
         split += 1
         until_s = None if k % 4 else 1e-9 * float(rng.integers(0, 20_000))
@@ -89,13 +92,21 @@ def compare_random_cases(family: str, numbers: range) -> int:
 
 @pytest.mark.parametrize("family", first_only(FAMILIES))
 def test_random_cases_are_equal_on_one_to_four_threads(family: str) -> None:
-    assert compare_random_cases(family, range(CASES)) > CASES / 3
+    assert compare_random_cases(family, OUTPUT_QUEUED, range(CASES)) > CASES / 3
+
+
+@pytest.mark.full
+def test_random_crossbars_are_equal_on_one_to_four_threads() -> None:
+    cases = range(3 * CASES)
+    assert sum(compare_random_cases(family, INPUT_QUEUED, cases) for family in FAMILIES) > CASES
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_thousands_of_random_cases_are_equal(family: str) -> None:
-    assert compare_random_cases(family, range(CASES, CASES + MANY_CASES)) > MANY_CASES / 2
+    cases = range(CASES, CASES + MANY_CASES)
+    split = sum(compare_random_cases(family, router, cases) for router in ROUTERS)
+    assert split > MANY_CASES / 2
 
 
 def busy(routing_name: str, topology, size: int = 3500, jobs: int = 2) -> Case:
@@ -118,7 +129,7 @@ CROWDED = [
 ]
 
 
-@pytest.mark.parametrize("router", first_only(["output-queued", "input-queued"]))
+@pytest.mark.parametrize("router", first_only(ROUTERS))
 @pytest.mark.parametrize("case", first_only(CROWDED), ids=lambda case: case.routing.topology.family)
 def test_a_crowded_network_is_equal_on_any_number_of_threads(case: Case, router: str) -> None:
     """5 threads share what 4 do, 7 divide nothing evenly; 16 take turns on fewer cores."""

@@ -6,12 +6,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, KERNEL
 
 Ints = NDArray[np.int64]
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def better(i: int, j: int, rest: int, free: Ints, parent: Ints) -> tuple[int, bool]:
     """Return whether leaf i (1) or leaf j (-1) suits better, and whether i's switch fits there."""
     while True:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, KERNEL
 
 FULL = 1e-12
 """Part of a link, or of a job's communication, that is nothing."""
@@ -70,7 +70,7 @@ def undominated(rows, order):  # type: ignore[no-untyped-def]
     return keep
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def set_speeds(sending, level, links, speed):  # type: ignore[no-untyped-def]
     """Set the speeds of the sending jobs: each level, from 0 on, fills what is left of the links.
 

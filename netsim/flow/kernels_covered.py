@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from netsim.kernels_options import KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, KERNEL
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def covered_by(inc, link, other):  # type: ignore[no-untyped-def]
     """Return whether all flows of a link go over another, and take no smaller part of it."""
     weighted = len(inc.weight) > 0

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL, KERNEL
 
 TIE = 1e-11  # shares this close, relative, are one: what a link has left for its last few
 # flows is a small difference of large numbers
@@ -70,7 +70,7 @@ def transpose(ptr, links, weight, capacity):  # type: ignore[no-untyped-def]
     return Incidence(ptr, links, weight, link_ptr, link_end, link_flow, link_weight, capacity)
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def fill_state(n_flows, n_links):  # type: ignore[no-untyped-def]
     """Return fresh working arrays."""
     return FillState(
@@ -85,7 +85,7 @@ def fill_state(n_flows, n_links):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def heap_push(heap_key, heap_link, size, key, link):  # type: ignore[no-untyped-def]
     """Push (key, link); ties go to the lower link, so the order is deterministic."""
     at = size
@@ -100,7 +100,7 @@ def heap_push(heap_key, heap_link, size, key, link):  # type: ignore[no-untyped-
     heap_link[at] = link
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def heap_pop(heap_key, heap_link, size):  # type: ignore[no-untyped-def]
     """Remove the top of a heap of ``size`` entries; the caller has read it."""
     size -= 1
@@ -125,7 +125,7 @@ def heap_pop(heap_key, heap_link, size):  # type: ignore[no-untyped-def]
     heap_link[at] = link
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def fill(inc, st):  # type: ignore[no-untyped-def]
     """Raise the rates of the flows marked ``rising`` until each is stopped.
 

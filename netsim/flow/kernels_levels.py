@@ -15,7 +15,7 @@ from numba import njit
 
 from netsim.flow.kernels_filling import fill, heap_pop, heap_push
 from netsim.flow.kernels_targets import ACTIVE, DONE, set_clock, stop_at, take_out, work_at
-from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_ALLOCATING_KERNEL, INNER_KERNEL
 
 SAME_LEVEL = 1e-13  # a level that moves by less, relative, is not passed on
 FASTER = 1e-12  # a flow faster than a link's level by less, relative, is not
@@ -293,7 +293,7 @@ def settle_all(inc, s, now, most):  # type: ignore[no-untyped-def]
     return moved, False
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def fill_anew(inc, s, st, now):  # type: ignore[no-untyped-def]
     """Return all levels from nothing, by progressive filling; returns the flows that are there."""
     n_flows, n_links = len(inc.ptr) - 1, len(inc.capacity)

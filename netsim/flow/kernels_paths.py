@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import KERNEL, PLAIN_KERNEL
+from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL, KERNEL
 from netsim.routing.kernels import route, static_route
 from netsim.routing.kernels_common import entry
 from netsim.routing.kernels_random import packet_key
@@ -30,7 +30,7 @@ class WalkView(NamedTuple):
     busy: NDArray[np.int64]
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def walk(rt, node, dst_node, drawn_by, now, view, out, at, limit):  # type: ignore[no-untyped-def]
     """Append one path to ``out`` from ``at``; returns its end, or -1 if it does not arrive.
 
@@ -55,7 +55,7 @@ def walk(rt, node, dst_node, drawn_by, now, view, out, at, limit):  # type: igno
     return -1
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def walk_static(rt, node, dst_node, view, out, at, limit):  # type: ignore[no-untyped-def]
     """Walk as `walk` for a routing without draws and loads; it compiles three times as fast."""
     out[at] = node
@@ -74,7 +74,7 @@ def walk_static(rt, node, dst_node, view, out, at, limit):  # type: ignore[no-un
     return -1
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def walk_hashed(rt, node, dst_node, seed, pair, view, out, at):  # type: ignore[no-untyped-def]
     """Walk as `walk` for a hashed or pinned flow alone; a key is made only for a choice."""
     out[at] = node
@@ -96,7 +96,7 @@ def walk_hashed(rt, node, dst_node, seed, pair, view, out, at):  # type: ignore[
     return -1
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def grown(out, need):  # type: ignore[no-untyped-def]
     """Return ``out``, or a longer copy that holds ``need`` entries."""
     if need <= len(out):

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from netsim.kernels_options import HOT_KERNEL, INNER_KERNEL, KERNEL
+from netsim.kernels_options import HOT_KERNEL, INNER_ALLOCATING_KERNEL, INNER_KERNEL
 
 _WIDE = 2  # flows are kept in rows of equal length while they take this many times the room
 
@@ -63,7 +63,7 @@ class Levels(NamedTuple):
     found_key: NDArray[np.float64]
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def rows_of(inc):  # type: ignore[no-untyped-def]
     """Return the links of each flow in a row, filled up with the number of links; none if that is
     wasteful."""
@@ -81,7 +81,7 @@ def rows_of(inc):  # type: ignore[no-untyped-def]
     return rows
 
 
-@njit(**KERNEL)
+@njit(**INNER_ALLOCATING_KERNEL)
 def new_levels(inc):  # type: ignore[no-untyped-def]
     """Return the initial state, without flows."""
     n_flows, n_links = len(inc.ptr) - 1, len(inc.capacity)

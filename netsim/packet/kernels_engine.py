@@ -318,7 +318,8 @@ def run(border, paces, in_parts, a, rt, until, budget):
     rt : RouteTables
     until, budget : int64
     """
-    queuing = RankMode(in_parts, None, None)
+    # of one type, so that what gets a mode is compiled once
+    queuing = RankMode(in_parts, np.int64(0), border)
     starting = RankMode(in_parts, np.int64(1), border)
     sc = a.sc[0]
     events = a.events

@@ -45,7 +45,8 @@ class RankMode(NamedTuple):
     in_parts : int64 or None
         None where every message is one part on the only rail.
     at_once : int64 or None
-        Not None for a message that may start when it is posted; it waits for phase 5 otherwise.
+        Not 0 for a message that may start when it is posted; it waits for phase 5 otherwise, as all
+        do for None.
     border : Border or None
         See `netsim.packet.kernels_engine.run`.
     """
@@ -131,7 +132,7 @@ def post_away(a, in_parts, at_once, border, m, node):
     # Numba leaves out what depends on an argument that is None, not on a field
     if in_parts is not None:
         post_in_parts(a, m)
-    elif at_once is None or not leave_at_once(border, a, m, node):
+    elif at_once is None or at_once == 0 or not leave_at_once(border, a, m, node):
         post_part(a, a.ends, m, node)
 
 

@@ -68,7 +68,7 @@ def receive_mail(border, a, parity):
             k = credit.after
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def run_window(border, x, in_parts, a, rt):
     """Run a domain to the end of its window; a tick before which nothing of it happens next.
 
@@ -96,7 +96,7 @@ def run_window(border, x, in_parts, a, rt):
     return min(first, row_of(border.boxes, own_box(border)).earliest)
 
 
-@njit(**PLAIN_KERNEL)
+@njit(**INNER_KERNEL)
 def open_window(border, end):
     """Begin a domain's next window, which lasts to ``end``: the others' mail waits for it."""
     domain = row_of(border.domains, border.me)

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-calls
 """Compile options of kernels; imported by all of them, for it sets where they are kept.
 
 A kernel is compiled for every combination of types that it is called with, and a plain 0 or False
@@ -33,7 +34,7 @@ def _load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
         return cache._load_overload(sig, target_context)
 
 
-class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _LinkedLibrary(JITCodeLibrary):
     """The code of a kernel that only kernels call, as it is linked into them.
 
     Numba optimises each function with all that it calls, and translates that for the machine. Of
@@ -76,7 +77,7 @@ class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
         return library
 
 
-class _LinkedCompiler(Compiler):  # type: ignore[misc]
+class _LinkedCompiler(Compiler):
     """Numba's compiler with a `_LinkedLibrary`."""
 
     def define_pipelines(self) -> Any:
@@ -93,7 +94,7 @@ if KernelLocator not in CacheImpl._locator_classes:
     # a version of Numba without these parts of its own loads kernels with the registries
     if {"_load_overload", "_guard_against_spurious_io_errors"} <= set(dir(FunctionCache)):
         FunctionCache.load_overload = _load_kernel  # type: ignore[method-assign]
-    JITCodeLibrary._unserialize = _LinkedLibrary._unserialize
+    JITCodeLibrary._unserialize = _LinkedLibrary._unserialize  # type: ignore[method-assign]
 
 KERNEL: dict[str, Any] = {"cache": True, "_nrt": True}
 """Use as ``@njit(**KERNEL)``: the plain options, for kernels that allocate or return arrays.

@@ -74,7 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, compare, write; status 1 if points failed (not if a verdict is "differs")."""
     from experiments.kit.papers import Options, load_paper
-    from netcosim.announce import compile_kernels
 
     paper = load_paper(args.paper)
     wanted = args.figure or paper.default
@@ -96,8 +95,7 @@ def run(args: argparse.Namespace) -> int:
     names = list(paper.figures) if wanted == "all" else [paper.figure(wanted).name]
     paper.check(options)
     need_folder(Path(args.out))
-    compile_kernels()
-    # what it imports takes a while and must not come before a word on compiling
+    # only now, since it imports much and the arguments may be wrong
     from experiments.kit.reproduce import reproduce
 
     failed = False

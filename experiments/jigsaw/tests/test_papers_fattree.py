@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from experiments.kit.fat_tree_logs import THUNDER
 from experiments.kit.logs import LOGS_VARIABLE, log_notes
 from experiments.kit.papers import Analysis, Options
 from experiments.kit.queues import READINGS, check_queues, reading_of, sweep_points
+from netcosim.cli import main
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.runs.points import point_key
@@ -297,3 +299,13 @@ def test_the_papers_ranges_are_in_the_panel() -> None:
     lines = [c for c in drawn.axes[0].collections if c.get_label() == "paper"]
     heights = [sorted(path.vertices[0, 1] for path in line.get_paths()) for line in lines]
     assert heights == [[97, 100], [85, 88]]
+
+
+def test_a_figure_compiles_what_it_computes_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table 1 reads logs: no part of the kernels is compiled ahead of it."""
+    kernels = tmp_path / "kernels"
+    monkeypatch.setenv("NETCOSIM_CACHE_DIR", str(kernels))
+    assert main(["reproduce", "jigsaw", "table1", "--quiet", "--out", str(tmp_path / "out")]) == 0
+    assert list(kernels.glob("compiled-*")) == []

@@ -13,6 +13,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# Byte code is written for the modules that are imported, not for all that is installed.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+
 MINUTES ?= 10
 
 # Kernels of its own: another Numba would overwrite those of the environment in daily use.
@@ -94,7 +97,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(VENV)/bin/python setup.cfg pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[completion,mpi]"
+	$(INSTALL) -e ".[completion,mpi]"
 	touch $@
 
 $(LOWEST)/.installed: setup.cfg pyproject.toml tests/lowest.txt
@@ -104,11 +107,11 @@ $(LOWEST)/.installed: setup.cfg pyproject.toml tests/lowest.txt
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/bin/python setup.cfg pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(INSTALL) -e ".[docs]"
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-test: $(VENV)/bin/python setup.cfg pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[test]"
+	$(INSTALL) -e ".[test]"
 	touch $@ $(VENV)/.installed
 
 clean:

@@ -13,8 +13,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from alloc.bluegene.files import read_machine
 from alloc.bluegene.intrepid import intrepid, partition_wires
-from alloc.bluegene.loops import blue_gene, loop_machine, machine_for
+from alloc.bluegene.loops import loop_machine, machine_for
 from alloc.bluegene.machine import BlueGene, pairs_of
+from experiments.kit.blue_gene import blue_gene
 from netsim.errors import NetcosimError
 from netsim.topologies.torus import torus
 

@@ -237,8 +237,8 @@ def batch_half_width(values: ArrayLike, level: float = LEVEL) -> float:
     return t_quantile(level, BATCHES - 1) * deviation / float(np.sqrt(BATCHES))
 
 
-def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
-    """Return the mean of independent samples with Student's t interval.
+def t_interval(values: ArrayLike) -> Interval:
+    """Return the mean of independent samples with Student's t interval at `LEVEL`.
 
     Its ends are nan for fewer than `LEAST_SAMPLES` samples.
 
@@ -251,7 +251,7 @@ def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     mean = float(x.mean())
     if len(x) < LEAST_SAMPLES:
         return Interval(mean, np.nan, np.nan)
-    half = t_quantile(level, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
+    half = t_quantile(LEVEL, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
     return Interval(mean, mean - half, mean + half)
 
 

@@ -127,13 +127,11 @@ def defer_signals() -> Iterator[None]:
             signal.raise_signal(came[0])
 
 
-def acquire_lock(path: Path, what: str = "results file") -> IO[str]:
-    """Acquire ``path.lock`` of ``what``; the system releases it when the process ends, however it
-    ends.
-    """
+def acquire_lock(path: Path) -> IO[str]:
+    """Acquire ``path.lock`` of a results file; the system releases it when the process ends."""
     lock = try_lock(path)
     if lock is None:
-        raise NetcosimError(f"{path}: another process is writing this {what}")
+        raise NetcosimError(f"{path}: another process is writing this results file")
     return lock
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from netsim.errors import NetcosimError
+from netsim.errors import NetcosimError, unknown_name
 
 MAX_DIGITS = 18
 """More may not fit into 64 bits."""
@@ -71,3 +72,41 @@ def csv_cells(
         if cells is None:
             return
         yield reader.line_num + before, cells
+
+
+def csv_records(
+    path: str | Path, text: str, needed: Sequence[str], allowed: Sequence[str] | None = None
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield ``file:line`` and the cells by column of each row of a table.
+
+    The first row is the head; it has all ``needed`` columns, and no others than the ``allowed``
+    ones if these are given. Rows without text and rows that begin with # are left out.
+    """
+    head: list[str] = []
+    for line, row in csv_cells(path, io.StringIO(text, newline=""), strict=True):
+        where, cells = f"{path}:{line}", [cell.strip() for cell in row]
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        if not head:
+            head = cells
+            _check_head(where, head, needed, allowed)
+        elif len(cells) != len(head):
+            raise NetcosimError(f"{where}: {len(cells)} cells; the head has {len(head)}")
+        else:
+            yield where, dict(zip(head, cells, strict=True))
+    if not head:
+        raise NetcosimError(f"{path}: empty; it needs a head, {','.join(needed)}")
+
+
+def _check_head(
+    where: str, head: Sequence[str], needed: Sequence[str], allowed: Sequence[str] | None
+) -> None:
+    for name in head:
+        if allowed is not None and name not in allowed:
+            raise NetcosimError(f"{where}: {unknown_name('column', name, allowed)}")
+    for name in (*needed, *head):
+        if head.count(name) != 1:
+            raise NetcosimError(
+                f"{where}: column {name} occurs {head.count(name)} times in the header; it must "
+                "be there once"
+            )

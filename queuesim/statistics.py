@@ -91,35 +91,6 @@ def interval_cells(row: Mapping[str, Any], name: str) -> Ends:
     return value, low, high
 
 
-def bootstrap_mean(
-    values: ArrayLike,
-    rng: np.random.Generator,
-    n_resamples: int = N_RESAMPLES,
-    *,
-    least_samples: int = LEAST_SAMPLES,
-) -> Interval:
-    """Return the mean of (n,) samples; see `interval`."""
-    x = np.asarray(values, dtype=np.float64)
-    drawn = resamples(len(x), rng, n_resamples)
-    means = x[drawn].mean(axis=1)
-    return interval(float(x.mean()), means, len(x), least_samples=least_samples)
-
-
-def bootstrap_ratio(
-    numerator: ArrayLike,
-    denominator: ArrayLike,
-    rng: np.random.Generator,
-    n_resamples: int = N_RESAMPLES,
-) -> Interval:
-    """Return the ratio of the means of two paired (n,) samples; pairs are drawn together."""
-    x, y = (np.asarray(v, dtype=np.float64) for v in (numerator, denominator))
-    if len(x) != len(y):
-        raise NetcosimError(f"bootstrap: {len(x)} samples against {len(y)}; pairs are needed")
-    drawn = resamples(len(x), rng, n_resamples)
-    ratios = x[drawn].mean(axis=1) / y[drawn].mean(axis=1)
-    return interval(float(x.mean() / y.mean()), ratios, len(x))
-
-
 class DrawnMeans(NamedTuple):
     """A weighted mean, its resampled values, and the number of independent samples.
 
@@ -266,8 +237,8 @@ def batch_half_width(values: ArrayLike, level: float = LEVEL) -> float:
     return t_quantile(level, BATCHES - 1) * deviation / float(np.sqrt(BATCHES))
 
 
-def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
-    """Return the mean of independent samples with Student's t interval.
+def t_interval(values: ArrayLike) -> Interval:
+    """Return the mean of independent samples with Student's t interval at `LEVEL`.
 
     Its ends are nan for fewer than `LEAST_SAMPLES` samples.
 
@@ -280,7 +251,7 @@ def t_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
     mean = float(x.mean())
     if len(x) < LEAST_SAMPLES:
         return Interval(mean, np.nan, np.nan)
-    half = t_quantile(level, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
+    half = t_quantile(LEVEL, len(x) - 1) * float(x.std(ddof=1)) / len(x) ** 0.5
     return Interval(mean, mean - half, mean + half)
 
 

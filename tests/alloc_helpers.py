@@ -8,14 +8,14 @@ import numpy as np
 from alloc_reference import State
 from hypothesis import strategies as st
 
-from alloc.isolation import shared_links
 from alloc.policy import Placement, Policy, Request
 from alloc.registry import POLICIES, make_policy, policies_for
+from experiments.kit.isolation import shared_links
+from experiments.kit.small_machines import n_small, small_machine
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.dragonfly_plus import dragonfly_plus
 from netsim.topologies.fattree import fat_tree, xgft
 from netsim.topologies.gpu_cluster import GpuFabric, gpu_cluster
-from netsim.topologies.registry import FAMILIES, small_machine
 from netsim.topologies.torus import torus
 from netsim.topology import Topology
 
@@ -35,7 +35,7 @@ MACHINES |= {
     family: small_machine(family, 0, {})
     for family in {family for policy in POLICIES.values() for family in policy.families}
     - {machine.family for machine in MACHINES.values()}
-    if FAMILIES[family].n_small
+    if n_small(family)
 }
 SOME_MACHINES = ("dragonfly", "fattree-uneven", "mesh", "gpus")
 """For the many policies that see any machine as nested domains."""

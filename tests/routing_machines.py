@@ -10,17 +10,18 @@ import networkx as nx
 import pytest
 from selection import first_of_each
 
+from experiments.kit.small_machines import n_small, small_machine
 from netsim.routing.base import Routing
 from netsim.routing.registry import make_routing, routings_for
 from netsim.topologies.graph import graph
-from netsim.topologies.registry import FAMILIES, small_machine
+from netsim.topologies.registry import FAMILIES
 from netsim.topology import Topology
 
 
 @cache
 def small_machines() -> tuple[Topology, ...]:
     """Machines small enough to walk every path, as each family names its own."""
-    made = (small_machine(name, i, {}) for name, f in FAMILIES.items() for i in range(f.n_small))
+    made = (small_machine(name, i, {}) for name in FAMILIES for i in range(n_small(name)))
     return (*made, graph(nx.petersen_graph(), name="petersen"))
 
 

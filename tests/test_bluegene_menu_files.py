@@ -67,7 +67,7 @@ def test_midplanes_are_numbered_as_they_are_named(tmp_path: Path) -> None:
         (MENU, {"menu": "menu.csv", "midplanes": ["x"]}, "unknown midplane 'm0'"),
         (MENU, {"menu": 3}, "menu = 3"),
         (MENU, {"file": "menu.csv"}, "unknown parameter of policy cobalt 'file'"),
-        ("", {"menu": "menu.csv"}, "no column 'name'"),
+        ("", {"menu": "menu.csv"}, "empty; it needs a head, name,"),
     ],
 )
 def test_a_bad_menu_is_one_line(menu, given, told, tmp_path, monkeypatch):

@@ -13,15 +13,16 @@ from study_configs import CURVE, GAIN
 from test_browser_run_page import CONFIG as RUN
 
 from netcosim.cli import main
-from netcosim.report.effect import Effect, node_hours
+from netcosim.report.effect import Effect, Quantity
 from netcosim.report.figures.drawing import Drawing, Panel
 from netcosim.report.figures.lines import cdf
 from netcosim.report.page import Section, render_page
 from netcosim.report.recommendation import Recommendation
 
+NODE_HOURS = Quantity("node-hours", "h", "reduces", "increases")
 ANSWER = Recommendation(
     "Use kueue-preferred: it reduces node-hours by 8.4 % (7.8 to 9.1) compared with replay.",
-    (Effect("kueue-preferred", node_hours(), "replay", -8.4, -9.1, -7.8, "snapshot", 5),),
+    (Effect("kueue-preferred", NODE_HOURS, "replay", -8.4, -9.1, -7.8, "snapshot", 5),),
     "What jobs send is assumed, not in the log: 30 % of the run time; all savings scale with it.",
     "40 more snapshots would decide, about 6 min, on random: --snapshots 45.",
     "The waits of the log are reproduced well by the simulated queue (fcfs, easy backfilling) with "

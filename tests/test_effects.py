@@ -27,7 +27,6 @@ from experiments.judge.verdict import details, paired_effects
 from experiments.judge.verdict import recommend as recommend_policy
 from netcosim.report.compared import Estimate, change
 from netcosim.report.effect import (
-    ACCEPTED,
     COMMUNICATION,
     MAKESPAN,
     METRICS,
@@ -45,7 +44,6 @@ from netcosim.report.effect import (
     distinct,
     effect_rows,
     joined_ends,
-    node_hours,
     sentence,
     signed,
     use,
@@ -57,7 +55,9 @@ from netcosim.report.verdict import effects_of, findings, part_effects, run_reco
 from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, mean_of_snapshots, t_interval
 
-QUANTITIES = (COMMUNICATION, WAIT, SLOWDOWN, ACCEPTED, node_hours("GPU"))
+ACCEPTED = Quantity("accepted load", "%", "lowers", "raises", more_is_better=True)
+GPU_HOURS = Quantity("GPU-hours", "h", "reduces", "increases")
+QUANTITIES = (COMMUNICATION, WAIT, SLOWDOWN, ACCEPTED, GPU_HOURS)
 
 
 def effect(

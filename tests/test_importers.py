@@ -301,6 +301,14 @@ def test_flux(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.parametrize("listed", [7, {"after": 7}, True])
+def test_flux_dependencies_that_are_no_list(tmp_path: Path, listed: object) -> None:
+    path = written(tmp_path, json.dumps([flux_job(), flux_job(8, dependencies=listed)]))
+    with pytest.raises(NetcosimError, match=r"job 2 of the list: dependencies is .*; a list is"):
+        import_log("flux", path, {})
+    assert len(import_log("flux", path, {"bad_lines": "drop"})) == 1
+
+
 def test_a_job_that_starts_as_it_is_submitted_has_waited_0_s(tmp_path: Path) -> None:
     begin = 1_700_000_000.0
     listed = [

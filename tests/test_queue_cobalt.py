@@ -11,8 +11,8 @@ from queue_helpers import Mask, make_workload
 from selection import examples
 
 from alloc.bluegene.cobalt import Cobalt, CobaltCombo, CobaltPaired, CobaltSimilar
-from alloc.bluegene.loops import blue_gene
 from alloc.bluegene.machine import BlueGene, MidplanePartition
+from experiments.kit.blue_gene import blue_gene
 from netsim.errors import NetcosimError
 from queuesim.bluegene.backfill import CobaltBackfill
 from queuesim.estimates import Actual, EstimateModel

@@ -47,10 +47,11 @@ def test_what_is_written_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "needs a line of column names"),
-        ("pattern,policy\nx,y\n", "column reference_policy is missing"),
-        (",".join(COLUMNS) + "\nb,p,2,8,j,1.0,x,1.0\n", "line 2: a number"),
-        (",".join(COLUMNS) + "\nb,p,2,8,j,1,1\n", "line 2: a number"),
+        ("", "empty; it needs a head, reference_policy,"),
+        ("pattern,policy\nx,y\n", "t.csv:1: column reference_policy occurs 0 times"),
+        (",".join(COLUMNS) + "\nb,p,2,8,j,1.0,x,1.0\n", "t.csv:2: a number"),
+        (",".join(COLUMNS) + "\nb,p,2,8,j,1,1\n", "t.csv:2: 7 cells; the head has 8"),
+        (",".join(COLUMNS), "needs rows"),
         (",".join(COLUMNS) + "\nb,p,2,8,j,1,2,3\n", "low <= ratio"),
         (",".join(COLUMNS) + "\nb,p,2,8,j,1,1,1\nc,p,9,9,j,1,1,1\n", "'b' and 'c'"),
         ("log," + ",".join(COLUMNS) + "\nA,b,p,2,8,j,1,1,1\nB,b,p,9,9,j,1,1,1\n", "'A' and 'B'"),

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from experiments.kit.small_machines import n_small, small_machine
 from netcosim.catalogue import describe, entries
 from netcosim.config.load import config_from
 from netsim.errors import NetcosimError
 from netsim.packet.model import PacketConfig
 from netsim.routing.deadlock import find_cycle
 from netsim.routing.registry import RECIPES, make_routing
-from netsim.topologies.registry import FAMILIES, small_machine
+from netsim.topologies.registry import FAMILIES
 
 DRAGONFLY = {"family": "dragonfly", "p": 4, "a": 4, "g": 17}
 FATTREE = {"family": "fattree", "radix": 4}
@@ -44,7 +45,7 @@ def test_a_recipe_is_what_it_stands_for(name: str) -> None:
 def test_a_recipe_cannot_deadlock_where_it_serves(name: str) -> None:
     recipe = RECIPES[name]
     for family in FAMILIES:
-        if recipe.serves(family) and FAMILIES[family].n_small:
+        if recipe.serves(family) and n_small(family):
             assert find_cycle(recipe.make_routing(small_machine(family, 0, {}))) is None
 
 

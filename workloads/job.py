@@ -106,13 +106,3 @@ def share_text(count: int, n: int) -> str:
     '82,437 of 121,039 jobs (68 %)'
     """
     return f"{count:,} of {n:,} jobs ({float(f'{100 * count / n:.2g}'):g} %)"
-
-
-def offered_load(workload: Workload, n_nodes: int) -> float:
-    """Return the work of all jobs over what so many nodes do between the first and last arrival.
-
-    Infinite if all jobs arrive at once.
-    """
-    work = float((workload.n_nodes * workload.run_time_s).sum())
-    span_s = float(workload.submit_s[-1] - workload.submit_s[0])
-    return work / (n_nodes * span_s) if span_s else float("inf")

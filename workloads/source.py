@@ -291,7 +291,7 @@ def month_window(month: str, start_unix_s: float) -> tuple[float, float]:
     return begin.timestamp() - start_unix_s, end.timestamp() - start_unix_s
 
 
-def ended_before(jobs: Workload, begin_s: float, within_s: float = HISTORY_S) -> Workload:
-    """Return the jobs submitted in the time before an instant that had ended by then, as logged."""
+def ended_before(jobs: Workload, begin_s: float) -> Workload:
+    """Return the jobs of `HISTORY_S` before an instant that had ended by then, as logged."""
     end_s = np.nan_to_num(jobs.wait_s) + jobs.submit_s + jobs.run_time_s
-    return select(jobs, (end_s <= begin_s) & (jobs.submit_s >= begin_s - within_s))
+    return select(jobs, (end_s <= begin_s) & (jobs.submit_s >= begin_s - HISTORY_S))

@@ -7,8 +7,6 @@ The table is CSV with the columns ``name``, ``midplanes`` (names with spaces bet
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from alloc.bluegene.machine import MIDPLANE_NODES, BlueGene, MidplanePartition
 from netsim.errors import NetcosimError
 from netsim.files import read_text
 from netsim.parameters import Example, NamesFile
-from netsim.text_numbers import whole_number
+from netsim.text_numbers import csv_records, whole_number
 from netsim.topology import Topology
 
 COLUMNS = ("name", "midplanes", "shape")
@@ -80,7 +78,10 @@ def read_machine(
     midplane_nodes: int = MIDPLANE_NODES,
 ) -> BlueGene:
     """Read a machine: by default of one line of midplanes, all that the menu names, sorted."""
-    rows = _rows(Path(menu))
+    text = read_text(menu, limit_bytes=MAX_MENU_BYTES)
+    rows = [row for _, row in csv_records(menu, text, COLUMNS)]
+    if not rows:
+        raise NetcosimError(f"{menu}: a partition menu needs rows")
     wiring = {} if wires is None else _wires(Path(wires))
     if midplane_names is None:
         midplane_names = tuple(sorted({m for row in rows for m in row["midplanes"].split()}))
@@ -107,21 +108,6 @@ def read_machine(
         tuple(sorted(partitions, key=lambda p: p.name)),
         midplane_nodes,
     )
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    text = read_text(path, limit_bytes=MAX_MENU_BYTES)
-    try:
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    except csv.Error as error:
-        raise NetcosimError(f"partition menu {path}: not valid CSV: {error}") from None
-    for column in COLUMNS:
-        if not rows or rows[0].get(column) is None:
-            raise NetcosimError(f"partition menu {path}: no column {column!r}")
-    for number, row in enumerate(rows, start=1):
-        if any(row[column] is None for column in COLUMNS):
-            raise NetcosimError(f"partition menu {path}: row {number} is too short")
-    return rows
 
 
 def _wires(path: Path) -> dict[str, frozenset[str]]:

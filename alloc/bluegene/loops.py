@@ -23,8 +23,6 @@ from netsim.errors import NetcosimError
 from netsim.topology import Topology
 
 MOST_PARTITIONS = 6000
-MIRA_DIMS = (2, 3, 4, 4)
-"""Mira in midplanes, in the order of Blue Gene/Q's dimensions A, B, C, D."""
 
 
 def _wires(
@@ -97,25 +95,6 @@ def loop_machine(
     names = tuple(".".join(map(str, at)) for at in np.ndindex(*dims))
     menu = tuple(sorted(partitions, key=lambda p: p.name))
     return BlueGene(name, dims, names, menu, midplane_nodes)
-
-
-MACHINES: dict[str, str] = {
-    "intrepid": "Intrepid, 80 midplanes: the menu without its MESH and SPLIT entries",
-    "intrepid-2013": "Intrepid with all 227 entries of the menu of 2013",
-    "mira": "Mira, 96 midplanes: the geometries it had",
-    "mira-proposed": "Mira with the best geometry of each size",
-}
-
-
-@lru_cache(maxsize=8)
-def blue_gene(name: str) -> BlueGene:
-    """Return a machine by name; NetcosimError for one that is not in `MACHINES`."""
-    if name.startswith("intrepid") and name in MACHINES:
-        return intrepid(later_entries=name == "intrepid-2013")
-    if name in MACHINES:
-        menu = partition_menu("mira-current" if name == "mira" else name)
-        return loop_machine(name, MIRA_DIMS, menu.geometries)
-    raise NetcosimError(f"unknown Blue Gene machine {name!r}; known: {', '.join(MACHINES)}")
 
 
 @lru_cache(maxsize=8)

@@ -485,12 +485,14 @@ def write_shape(
     rest_leaf: int,
     chosen: Ints,
     common: Ints,
+    count_gaps: bool,
     plan: Plan,
 ) -> tuple[int, int]:
     """Plan T pods with L leaves of n_L nodes and the remainder: (leaves, L2 switches).
 
     ``chosen`` lists the equal leaves, those of the remainder pod last; ``common[i]`` the spines
     that the T pods have in common at position i; S and ``rest_up`` the positions in use.
+    ``count_gaps`` as in `keep`.
     """
     n_L, L, T, Lr, nr = shape
     m2, w2, spine = tree.m2, tree.w2, tree.spine
@@ -511,9 +513,8 @@ def write_shape(
         if rest_pod >= 0:
             k = Lr + ((rest_up >> i) & 1)
             rest = lowest(common[i] & spine[rest_pod * w2 + i], k)
-        every = rest
-        if T > 1:
-            every = rest | lowest(common[i] & ~rest, L - popcount(rest))
+        need = L if T > 1 else popcount(rest)
+        every = keep(common[i], rest, need, tree.w3, count_gaps)
         for j in range(T):
             plan.l2[b] = chosen[j * L] // m2 * w2 + i
             plan.spines[b] = every

@@ -210,7 +210,8 @@ def write_found(
         positions &= part.good[T + 1]
     n_more = shape.n_L - popcount(rest_up)
     used = rest_up | lowest(positions & ~rest_up, n_more)
-    return write_shape(shape, tree, used, rest_up, pod, leaf, part.chosen, part.common[T], plan)
+    leaves, common, no = part.chosen, part.common[T], np.bool_(False)
+    return write_shape(shape, tree, used, rest_up, pod, leaf, leaves, common, no, plan)
 
 
 @njit(**INNER_ALLOCATING_KERNEL)

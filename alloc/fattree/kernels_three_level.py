@@ -9,7 +9,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from alloc.fattree.kernels_bits import CUT, Ints, Plan, Shape, Tree, Word, keep, lowest, popcount
+from alloc.fattree.kernels_bits import (
+    CUT,
+    Ints,
+    Plan,
+    Shape,
+    Tree,
+    Word,
+    lowest,
+    popcount,
+    write_shape,
+)
 from netsim.kernels_options import INNER_ALLOCATING_KERNEL, INNER_KERNEL
 
 Flags = NDArray[np.bool_]
@@ -63,60 +73,27 @@ def plan_pods(
     plan: Plan,
 ) -> tuple[int, int]:
     """Write the plan of T pods with L whole leaves and the remainder: (leaves, L2 switches)."""
-    m1, L, T, Lr, nr = shape
-    m2, w2, w3, spine = tree.m2, tree.w2, tree.w3, tree.spine
-    full = (1 << w2) - 1
+    _, L, T, Lr, nr = shape
+    leaves = np.empty(T * L + Lr, dtype=np.int64)
+    n = 0
+    for j in range(T + 1):
+        left = L if j < T else Lr
+        leaf = (chosen[j] if j < T else rest_pod) * tree.m2
+        while left > 0:
+            if is_whole[leaf]:
+                leaves[n] = leaf
+                n += 1
+                left -= 1
+            leaf += 1
     alone = T == 1 and rest_pod < 0
     # A lone leaf needs no links; LaaS's program gives it all (where a pod is one leaf).
     no_up = alone and L == 1 and not count_gaps
+    up = 0 if no_up else (1 << tree.w2) - 1
     rest_up = lowest(tree.up[rest_leaf] & positions, nr) if nr > 0 else 0
-    a = 0
-    b = 0
-    for j in range(T):
-        left = L
-        leaf = chosen[j] * m2
-        while left > 0:
-            if is_whole[leaf]:
-                plan.leaf[a] = leaf
-                plan.taken[a] = m1
-                plan.up[a] = 0 if no_up else full
-                a += 1
-                left -= 1
-            leaf += 1
-    if rest_pod >= 0:
-        left = Lr
-        leaf = rest_pod * m2
-        while left > 0:
-            if is_whole[leaf]:
-                plan.leaf[a] = leaf
-                plan.taken[a] = m1
-                plan.up[a] = full
-                a += 1
-                left -= 1
-            leaf += 1
-        if nr > 0:
-            plan.leaf[a] = rest_leaf
-            plan.taken[a] = nr
-            plan.up[a] = rest_up
-            a += 1
-    if alone:
-        return a, 0
-    for i in range(w2):
-        rest = 0
-        if rest_pod >= 0:
-            k = Lr + ((rest_up >> i) & 1)
-            rest = lowest(common[i] & spine[rest_pod * w2 + i], k)
-        need = L if T > 1 else popcount(rest)
-        all_of = keep(common[i], rest, need, w3, count_gaps)
-        for j in range(T):
-            plan.l2[b] = chosen[j] * w2 + i
-            plan.spines[b] = all_of
-            b += 1
-        if rest_pod >= 0 and rest != 0:
-            plan.l2[b] = rest_pod * w2 + i
-            plan.spines[b] = rest
-            b += 1
-    return a, b
+    a, b = write_shape(
+        shape, tree, up, rest_up, rest_pod, rest_leaf, leaves, common, count_gaps, plan
+    )
+    return a, 0 if alone else b
 
 
 @njit(**INNER_ALLOCATING_KERNEL)

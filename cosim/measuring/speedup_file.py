@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 from cosim.measuring.measured import SpeedupRow, SpeedupTable
 from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
-from netsim.text_numbers import number_of, whole_number
+from netsim.text_numbers import csv_records, number_of, whole_number
 
 MAX_FILE_BYTES = 1 << 26
 """64 MiB: a table has some hundred lines."""
@@ -56,24 +54,12 @@ def read_speedups(path: str | Path) -> SpeedupTable:
     mean that it is not known. The column ``ratio_of`` states whether ratios are of run times
     ("run") or only of communication ("communication", if it is missing).
     """
-    try:
-        text = read_text(path, limit_bytes=MAX_FILE_BYTES)
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    except csv.Error:
-        raise NetcosimError(f"{path}: no CSV text") from None
+    lines = list(csv_records(path, read_text(path, limit_bytes=MAX_FILE_BYTES), COLUMNS))
+    rows = [row for _, row in lines]
     if not rows:
-        raise NetcosimError(f"{path}: a speed-up table needs a line of column names and rows")
+        raise NetcosimError(f"{path}: a speed-up table needs rows")
     if len(rows) > MAX_ROWS:
         raise NetcosimError(f"{path}: {len(rows):,} rows; at most {MAX_ROWS:,} are allowed")
-    missing = [column for column in COLUMNS if column not in rows[0]]
-    if missing:
-        raise NetcosimError(f"{path}: column {missing[0]} is missing; needed: {', '.join(COLUMNS)}")
-    for line, row in enumerate(rows, start=2):
-        # a DictReader keeps what has no column under None
-        if None in row:
-            raise NetcosimError(
-                f"{path}, line {line}: {len(rows[0])} columns are named; the line has more cells"
-            )
     numbers = {"jobs", *COLUMNS[1:]}
     for column in sorted(
         rows[0], key=lambda name: name == "point"
@@ -87,13 +73,13 @@ def read_speedups(path: str | Path) -> SpeedupTable:
     if kind not in RATIOS_OF:
         raise NetcosimError(f"{path}: {unknown_name(RATIO_OF, kind, RATIOS_OF)}")
     found = []
-    for line, row in enumerate(rows, start=2):
-        least, most = (whole_number(row[key] or "") for key in ("min_nodes", "max_nodes"))
-        ratio, *ends = (number_of(row[key] or "") for key in _RATIOS)
+    for where, row in lines:
+        least, most = (whole_number(row[key]) for key in ("min_nodes", "max_nodes"))
+        ratio, *ends = (number_of(row[key]) for key in _RATIOS)
         open_ends = [row[key] == "" for key in _RATIOS[1:]]
         none = [end is None for end in ends]
         if least is None or most is None or ratio is None or none != open_ends:
-            raise NetcosimError(f"{path}, line {line}: a number is missing or is none")
+            raise NetcosimError(f"{where}: a number is missing or is none")
         found.append(SpeedupRow(row["pattern"], least, most, row["policy"], ratio, *ends))
     try:
         return SpeedupTable(rows[0]["reference_policy"], tuple(found), RATIOS_OF[kind])

@@ -23,7 +23,7 @@ from cosim.run_times.iterations import Iterations
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.frames import cells
-from experiments.kit.log_study import study_point
+from experiments.kit.log_study import offered_work, study_point
 from experiments.kit.logs import PaperLog, log_notes, present
 from experiments.kit.papers import Analysis, Options, Point
 from netcosim.config.content import checked_config
@@ -35,7 +35,7 @@ from queuesim.metrics import turnaround_s
 from queuesim.result import QueueResult
 from queuesim.statistics import Interval, interval_columns, interval_of_redrawn, t_interval
 from workloads.drawn import drawn_log, n_blocks
-from workloads.job import Workload, offered_load
+from workloads.job import Workload
 from workloads.transform import scale_arrivals
 
 STUDY = read_data("ai_clusters")["cells"]
@@ -169,7 +169,7 @@ def jobs_of(context: RunContext, labels: Mapping[str, Any]) -> Workload:
     if context.config.workload.log is not None and labels["draw"]:
         jobs = drawn_log(jobs, point_rng({"draw": labels["draw"]}, "blocks"))
     return scale_arrivals(
-        jobs, offered_load(jobs, context.queues.topology.n_nodes) / labels["load"]
+        jobs, offered_work(jobs, context.queues.topology.n_nodes) / labels["load"]
     )
 
 

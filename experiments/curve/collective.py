@@ -21,7 +21,7 @@ from netsim.topologies.gpu_cluster import GpuClusterShape
 from netsim.topology import Topology
 from netsim.traffic import combine
 from patterns.build import build_program
-from patterns.collectives.library import Collective
+from patterns.collectives.library import CHUNKED, MAX_CHUNKS, Collective
 from patterns.training.times import wire_share
 
 FUNCTION = "experiments.curve.collective:collective_point"
@@ -83,10 +83,17 @@ def _time_s(machine: BuiltMachine, one: Mapping[str, Any], rng: np.random.Genera
     collective = Collective(**{key: one[key] for key in keys})
     messages, n_steps = collective.messages(ranks[None, :], one["bytes"])
     # chunks larger than those that would be sent fill buffers as these do: the time of smaller ones
-    shrink = max(1.0, collective.coarseness(len(ranks), one["bytes"]))
+    shrink = _coarseness(collective, len(ranks), one["bytes"])
     n_bytes = np.maximum(1, np.round(messages.n_bytes / shrink).astype(np.int64))
     program = build_program(len(ranks), n_steps, replace(messages, n_bytes=n_bytes))
     packets = packets_for(machine.packets, int(n_bytes.max(initial=1)), MOST_PACKETS)
     result = simulate_packets(machine.routing, combine([program], [ranks]), packets, rng)
     start_s = collective.start_s(len(ranks), one["bytes"])
     return start_s + shrink * result.end_ps / PS_PER_S
+
+
+def _coarseness(collective: Collective, n_ranks: int, message_bytes: int) -> float:
+    """Return how many times larger chunks are than ``chunk_bytes``, as there are at most 32."""
+    if collective.chunks or collective.named(n_ranks, message_bytes) not in CHUNKED:
+        return 1.0
+    return max(1.0, collective.whole_chunks(n_ranks, message_bytes) / MAX_CHUNKS)

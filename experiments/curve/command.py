@@ -19,7 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netcosim.commands import add_options, numbers_in
+from experiments.kit.options import numbers_in
+from netcosim.commands import add_options
 from netsim.atomic_files import need_folder
 from netsim.errors import NetcosimError
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from experiments.kit.open_loop import DESTINATIONS, PROCESSES
+from experiments.kit.study_config import section_of
 from netcosim.config.config import Config
 from netcosim.config.content import file_keys, plugins_of, validated_sections
 from netcosim.config.errors import ConfigError
@@ -24,7 +25,7 @@ from netcosim.config.fields import (
     all_finite,
     known,
 )
-from netcosim.config.load import errors_name, read_config, section_of
+from netcosim.config.load import errors_name, read_config
 from netcosim.config.machine import MachineSection
 from netcosim.config.unread import refuse_unread
 from netsim.errors import NetcosimError, need_name, unknown_name

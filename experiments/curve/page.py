@@ -15,15 +15,7 @@ from experiments.curve.output import CURVE
 from experiments.curve.output import summary as saturation
 from experiments.curve.point import STEADY, UNSETTLED
 from experiments.kit.results import write_tables
-from netcosim.report.effect import (
-    ACCEPTED,
-    BUS_BANDWIDTH,
-    LATENCY,
-    Effect,
-    Quantity,
-    sentence,
-    use,
-)
+from netcosim.report.effect import Effect, Quantity, sentence, use
 from netcosim.report.figures.drawing import Drawing
 from netcosim.report.figures.style import save_figure
 from netcosim.report.page import Section, render_page, write_page
@@ -32,6 +24,10 @@ from netcosim.report.summary import write_summary
 from netcosim.runs.points import PAGE_FILE
 from netsim.files import read_text
 from netsim.units import format_quantity
+
+ACCEPTED = Quantity("accepted load", "%", "lowers", "raises", more_is_better=True)
+LATENCY = Quantity("mean latency")
+BUS_BANDWIDTH = Quantity("bus bandwidth", "B/s", "lowers", "raises", more_is_better=True)
 
 
 def curve_effects(rows: pd.DataFrame, config: CurveConfig) -> list[Effect]:

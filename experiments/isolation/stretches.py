@@ -11,14 +11,14 @@ import numpy as np
 from cosim.parameters import PLACED
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
-from experiments.kit.log_study import study_content
+from experiments.kit.log_study import offered_work, study_content
 from experiments.kit.logs import PaperLog, present
 from experiments.kit.papers import Options
 from experiments.kit.study_mix import study_mix
 from netcosim.config.content import checked_config
 from netcosim.config.machine import build_machine
 from netcosim.runs.draws import Draws
-from workloads.job import Workload, offered_load
+from workloads.job import Workload
 
 STRETCHES, QUICK_STRETCHES = 8, 4
 STRETCH_JOBS = 4000
@@ -85,7 +85,7 @@ class Stretch:
         """
         if load == AT_ONCE or load in PLACED:
             return {**self.workload, "all_at_zero": True}
-        factor = offered_load(self.jobs, self.n_nodes) / float(load)
+        factor = offered_work(self.jobs, self.n_nodes) / float(load)
         return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
 
 

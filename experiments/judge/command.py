@@ -18,7 +18,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netcosim.commands import add_options, names_in, numbers_in, processes_beside
+from experiments.kit.options import numbers_in
+from netcosim.commands import add_options, names_in, processes_beside
 
 HELP = "does a topology setting pay? a log, a machine and policies to one page"
 

@@ -11,13 +11,13 @@ import numpy as np
 from pydantic import field_validator
 
 from experiments.judge.machine_keys import need_servers, with_bandwidth
-from experiments.kit.study_config import StudyConfig
+from experiments.kit.study_config import StudyConfig, section_of
 from netcosim.config.config import Config
 from netcosim.config.content import file_keys
 from netcosim.config.decider import placed_decider
 from netcosim.config.errors import ConfigError, validated
 from netcosim.config.fields import Section, Share
-from netcosim.config.load import config_from, errors_name, read_config, section_of
+from netcosim.config.load import config_from, errors_name, read_config
 from netcosim.config.machine import build_machine
 from netcosim.config.toml_text import toml_text
 from netcosim.demo_config import SCHEMA_LINE, known_name

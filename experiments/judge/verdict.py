@@ -7,6 +7,7 @@ from typing import Any
 
 from experiments.judge.score import describe_score
 from experiments.judge.waits import BADLY, EXACTLY, WELL
+from experiments.kit.quantities import node_hours
 from netcosim.report.effect import (
     COMMUNICATION,
     TURNAROUND,
@@ -15,7 +16,6 @@ from netcosim.report.effect import (
     best,
     change_of,
     format_duration,
-    node_hours,
     number,
     sentence,
     use,

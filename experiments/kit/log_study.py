@@ -13,6 +13,7 @@ from experiments.kit.papers import Point
 from experiments.kit.study_mix import study_mix
 from netcosim.config.content import checked_config
 from netcosim.runs.points import replaced
+from workloads.job import Workload
 
 WINDOW = 50
 """How many jobs behind the head backfilling looks at, as in the Jigsaw paper (5.4.3)."""
@@ -49,3 +50,13 @@ def study_point(experiment: str, content: Mapping[str, Any], labels: Mapping[str
         "config": checked_config(content).resolved(),
         "labels": dict(labels),
     }
+
+
+def offered_work(workload: Workload, n_nodes: int) -> float:
+    """Return the work of all jobs over what so many nodes do between the first and last arrival.
+
+    Infinite if all jobs arrive at once.
+    """
+    work = float((workload.n_nodes * workload.run_time_s).sum())
+    span_s = float(workload.submit_s[-1] - workload.submit_s[0])
+    return work / (n_nodes * span_s) if span_s else float("inf")

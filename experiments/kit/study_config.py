@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from netcosim.config.config import Config
+from netcosim.config.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,11 @@ class TimeBudget:
         """The share of the whole budget that has passed, 0 to 1."""
         passed = min(max(1 - self.left_s(1.0) / (60 * self.minutes), 0.0), 1.0)
         return passed * self.of_whole
+
+
+def section_of(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a copy of a section of a config file, empty where the file has none."""
+    section = raw.get(name, {})
+    if not isinstance(section, Mapping):
+        raise ConfigError(name, section, "must be a table")
+    return dict(section)

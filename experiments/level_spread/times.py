@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from experiments.kit.bootstrap import bootstrap_ratio
 from experiments.kit.dragonfly_workloads.machine import built, machine_section, settings_of
 from experiments.kit.dragonfly_workloads.measures import (
     GROUPING,
@@ -19,7 +20,7 @@ from experiments.kit.frames import cells, groups
 from experiments.kit.panels import MarkStyle
 from experiments.kit.papers import Options
 from netsim.errors import unknown_name
-from queuesim.statistics import Interval, bootstrap_ratio
+from queuesim.statistics import Interval
 
 JOKANOVICS = ("jokanovic", "jokanovic-coded")
 """By the paper's words, and by its authors' program."""

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from alloc.bluegene.menus import MIRA_CURRENT
+from experiments.kit.bootstrap import bootstrap_ratio
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.frames import groups
@@ -20,7 +21,6 @@ from experiments.kit.papers import Analysis, Options, Point
 from experiments.kit.points import OBSERVE, config_points
 from netcosim.report.figures.style import colour
 from netsim.inputs import checked_path, input_file
-from queuesim.statistics import bootstrap_ratio
 from workloads.registry import read_known_log
 
 STUDY = read_data("partitions")["queue"]

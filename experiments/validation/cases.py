@@ -13,6 +13,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.kit.small_machines import n_small
+from experiments.kit.small_machines import small_machine as small
 from netsim.errors import NetcosimError
 from netsim.packet.checks import check_channels, check_priorities
 from netsim.packet.model import (
@@ -35,7 +37,6 @@ from netsim.routing.registry import ROUTINGS, make_routing, routings_for
 from netsim.routing.torus import RING_TIES
 from netsim.topologies.graph import graph
 from netsim.topologies.registry import FAMILIES, make_topology
-from netsim.topologies.registry import small_machine as small
 from netsim.topology import Topology
 from netsim.traffic import Program, Traffic, combine
 
@@ -273,7 +274,7 @@ def small_machine(
     A family that names none (its machines come from files) gives the Petersen graph.
     """
     entry = FAMILIES[family]
-    if not entry.n_small:
+    if not n_small(family):
         network = nx.petersen_graph()
         for cable in network.edges:
             network.edges[cable]["bandwidth_Bps"] = speed_Bps()
@@ -284,7 +285,7 @@ def small_machine(
             node_bandwidth_Bps=speed_Bps(),
             node_latency_s=latency_s(),
         )
-    number %= entry.n_small
+    number %= n_small(family)
     mine = entry.small[number].keys() if number < len(entry.small) else ("file",)
     return small(family, number, _links(family, mine, speed_Bps, latency_s))
 

@@ -21,6 +21,7 @@ from experiments.kit.offered import (
     offered_load,
 )
 from experiments.kit.open_loop import lone_messages
+from experiments.kit.small_machines import n_small
 from experiments.validation.cases import small_machine
 from experiments.validation.row import Measured, Row, Setting, exact
 from netsim.packet.engine import simulate_packets
@@ -75,7 +76,7 @@ def _lone(family: str, setting: Setting) -> Row | None:
     """Measure small machines of a family, default routing; None if none has equal links."""
     rng = np.random.default_rng(setting.seed)
     machines, messages, worst, routing = 0, 0, 0, None
-    for number in range(max(1, FAMILIES[family].n_small)):
+    for number in range(max(1, n_small(family))):
         routing = _alike(family, number)
         if len(set(routing.topology.link_bandwidth_Bps.tolist())) > 1:
             continue  # doubled links: the closed form is of links that are all alike

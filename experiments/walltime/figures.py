@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.kit.bootstrap import bootstrap_mean, bootstrap_ratio
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
 from experiments.kit.frames import groups
@@ -19,7 +20,7 @@ from experiments.walltime.logs import notes, of_intrepid
 from netcosim.report.figures.style import INK, colour
 from netcosim.runs.points import point_rng
 from queuesim.observables.jobs import CLASSES
-from queuesim.statistics import LEAST_WINDOWS, Interval, bootstrap_mean, bootstrap_ratio
+from queuesim.statistics import LEAST_WINDOWS, Interval
 
 printed = read_printed("walltime")
 METRIC_NAMES = {

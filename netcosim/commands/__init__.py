@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from netsim.errors import NetcosimError
-from netsim.text_numbers import number_of, whole_number
+from netsim.text_numbers import whole_number
 
 if TYPE_CHECKING:
     from netcosim.config.config import Config
@@ -107,14 +107,6 @@ def processes_beside(args: argparse.Namespace) -> int:
 def names_in(text: str | None) -> tuple[str, ...]:
     """Return the parts of a list with commas."""
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
-
-
-def numbers_in(option: str, text: str | None) -> tuple[float, ...]:
-    """Return the numbers that an option was given; none if it was not."""
-    numbers = tuple(n for n in map(number_of, (text or "").split(",")) if n is not None)
-    if text is not None and len(numbers) <= text.count(","):
-        raise NetcosimError(f"{option} {text}; must be numbers, 0.1,0.5")
-    return numbers
 
 
 def assignments(option: str, texts: Sequence[str]) -> dict[str, str]:

@@ -81,14 +81,6 @@ def read_config(path: Path) -> tuple[dict[str, Any], str]:
     return raw, text
 
 
-def section_of(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a copy of a section of a config file, empty where the file has none."""
-    section = raw.get(name, {})
-    if not isinstance(section, Mapping):
-        raise ConfigError(name, section, "must be a table")
-    return dict(section)
-
-
 def load_sweep(path: str | Path) -> SweepFile:
     """Read a config in which any parameter may be a list or a range (`netcosim.config.expand`).
 

@@ -76,14 +76,6 @@ UTILISATION = Quantity(
 )
 METRICS = (COMMUNICATION, WAIT, TURNAROUND, SLOWDOWN, UTILISATION, MAKESPAN)
 """What policies are compared by."""
-ACCEPTED = Quantity("accepted load", "%", "lowers", "raises", more_is_better=True)
-LATENCY = Quantity("mean latency")
-BUS_BANDWIDTH = Quantity("bus bandwidth", "B/s", "lowers", "raises", more_is_better=True)
-
-
-def node_hours(unit: str = "node") -> Quantity:
-    """Return the hours of nodes, or of what jobs count."""
-    return Quantity(f"{unit}-hours", "h", "reduces", "increases")
 
 
 @dataclass(frozen=True)

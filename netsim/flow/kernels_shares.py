@@ -204,20 +204,14 @@ def contention(jobs, rows, c, own, job, most_slow):  # type: ignore[no-untyped-d
                 use = occupied(column, at, c.span_s[k], c.rest[k])
                 share = use * min(MOST_FAIR, column[INPUTS, at] / own.inputs[i])
                 present = c.present[k]
+                most_s += column[INPUTS, at] * column[PACKET, at] * c.train[k]
                 for q in range(SETS):
                     slow[q] += present[q] * share
+                    met[q] += present[q] * use
         for q in range(SETS):
             slow[q] = min(slow[q], most_slow)
         if not own.followed[i]:
             continue
-        for at in range(n_jobs):
-            if at != place:
-                k = np.int64(c.number[rows.job[link, at]])
-                use = occupied(column, at, c.span_s[k], c.rest[k])
-                most_s += column[INPUTS, at] * column[PACKET, at] * c.train[k]
-                present = c.present[k]
-                for q in range(SETS):
-                    met[q] += present[q] * use
         for at in range(n_jobs):
             if at != place:
                 k = np.int64(c.number[rows.job[link, at]])

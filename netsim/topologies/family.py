@@ -102,11 +102,6 @@ class Family:
         """The parameters of all its builders, by name."""
         return {n: p for builder in self.builders for n, p in parameters_of(builder).items()}
 
-    @property
-    def n_small(self) -> int:
-        """Number of its small machines."""
-        return len(self.small) + len(self.small_files)
-
     def builder_for(self, given: Collection[str]) -> Builder:
         """Return the builder that these parameters are for."""
         for builder in self.builders[1:]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from netsim.errors import NetcosimError, need_name
@@ -88,18 +86,6 @@ def make_topology(family: str, params: Mapping[str, object] | nx.Graph[Any]) -> 
     except OverflowError as error:
         raise NetcosimError(f"topology {family}: a parameter is too large ({error})") from None
     return topology
-
-
-def small_machine(family: str, number: int, params: Mapping[str, object]) -> Topology:
-    """Build one of a family's small test machines (`Family.small`), with additional parameters."""
-    entry = FAMILIES[family]
-    if number < len(entry.small):
-        return make_topology(family, {**entry.small[number], **params})
-    made = entry.small_files[number - len(entry.small)]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / made.name
-        path.write_text(made.text, encoding="utf-8")
-        return make_topology(family, {**made.params, "file": str(path), **params})
 
 
 def preset(name: str) -> Topology:

@@ -207,7 +207,7 @@ class Collective:
         links = self._links(n_ranks)
         return 0.0 if links is None else links.start_s(n_ranks, message_bytes)
 
-    def _whole_chunks(self, n_ranks: int, message_bytes: int) -> int:
+    def whole_chunks(self, n_ranks: int, message_bytes: int) -> int:
         """Return the chunks of at most ``chunk_bytes`` that a channel sends."""
         name, g = self.named(n_ranks, message_bytes), self.node_size(n_ranks)
         channels = self.channels or g
@@ -215,18 +215,12 @@ class Collective:
         per_message = message_bytes / parts.get(name, n_ranks)
         return max(1, math.ceil(per_message / self.chunk_bytes))
 
-    def coarseness(self, n_ranks: int, message_bytes: int) -> float:
-        """Return how many times larger chunks are than ``chunk_bytes``, as there are at most 32."""
-        if self.chunks or self.named(n_ranks, message_bytes) not in CHUNKED:
-            return 1.0
-        return max(1.0, self._whole_chunks(n_ranks, message_bytes) / MAX_CHUNKS)
-
     def transfers(self, n_ranks: int, message_bytes: int) -> Transfers:
         """Return what ranks 0 to n_ranks - 1 send to each other."""
         name, g = self.named(n_ranks, message_bytes), self.node_size(n_ranks)
         channels, chunks = self.channels or g, self.chunks
         if chunks is None:
-            chunks = min(MAX_CHUNKS, self._whole_chunks(n_ranks, message_bytes))
+            chunks = min(MAX_CHUNKS, self.whole_chunks(n_ranks, message_bytes))
         parts_sent = chunks * (channels if name in CHANNELLED else 1)
         if name in CHUNKED and parts_sent > MOST_PARTS:
             raise NetcosimError(

@@ -8,14 +8,12 @@ list or numbers and ranges (in quotes where it has commas); ``kind`` is "reserva
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 from netsim.errors import NetcosimError, unknown_name
 from netsim.files import read_text
-from netsim.text_numbers import csv_cells, number_of
+from netsim.text_numbers import csv_records, number_of
 
 KINDS = ("reservation", "failure")
 COLUMNS = ("start_s", "end_s", "nodes", "kind", "partition", "account")
@@ -59,40 +57,11 @@ class Outage:
 
 def read_outages(path: str) -> tuple[Outage, ...]:
     """Return the reservations and failures of a file, in its order."""
-    rows = csv_cells(path, io.StringIO(read_text(path)), strict=True)
-    found: list[Outage] = []
-    head: list[str] | None = None
-    for line, row in rows:
-        cells = [cell.strip() for cell in row]
-        if not any(cells) or cells[0].startswith("#"):
-            continue
-        where = f"{path}:{line}"
-        if head is None:
-            head = _checked_head(cells, where)
-        else:
-            found.append(_outage(head, cells, where))
-    if head is None:
-        raise NetcosimError(f"{path}: empty; it needs a head, {','.join(_NEEDED)}")
-    return tuple(found)
+    rows = csv_records(path, read_text(path), _NEEDED, COLUMNS)
+    return tuple(_outage(row, where) for where, row in rows)
 
 
-def _checked_head(cells: Sequence[str], where: str) -> list[str]:
-    for cell in cells:
-        if cell not in COLUMNS:
-            raise NetcosimError(f"{where}: {unknown_name('column', cell, COLUMNS)}")
-    for name in (*_NEEDED, *cells):
-        if cells.count(name) != 1:
-            raise NetcosimError(
-                f"{where}: column {name} occurs {cells.count(name)} times in the header; it must "
-                "be there once"
-            )
-    return list(cells)
-
-
-def _outage(head: Sequence[str], cells: Sequence[str], where: str) -> Outage:
-    if len(cells) != len(head):
-        raise NetcosimError(f"{where}: {len(cells)} cells; the head has {len(head)}")
-    row = dict(zip(head, cells, strict=True))
+def _outage(row: dict[str, str], where: str) -> Outage:
     times = []
     for name in ("start_s", "end_s"):
         value = row.pop(name)

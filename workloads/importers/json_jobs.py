@@ -10,10 +10,19 @@ from typing import Any
 
 from netsim.errors import NetcosimError
 from netsim.files import read_text
+from workloads.swf_parse import short
 
 _JOBS = re.compile(r'\A\s*\[|"jobs"\s*:\s*\[')
 _FIRST = re.compile(r"^\s*[\[{]", re.MULTILINE)
 _COMMA = re.compile(r"\s*(,?)\s*")
+
+
+def need_list(what: str, value: object) -> list[Any]:
+    """Return a list of a job, empty if it has none."""
+    listed = value or []
+    if not isinstance(listed, list):
+        raise NetcosimError(f"{what} is {short(repr(listed))}; a list is needed")
+    return listed
 
 
 def json_jobs(path: str | Path) -> Iterator[Any]:

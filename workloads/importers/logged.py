@@ -83,7 +83,7 @@ class _Reading:
         return
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, (NetcosimError, ValueError)):
+        if not isinstance(error, ValueError):
             return False
         if self._found.bad_lines == "refuse":
             place = f"{self._where}: " if self._where else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workloads.importers.json_jobs import json_jobs
+from workloads.importers.json_jobs import json_jobs, need_list
 from workloads.swf_parse import short
 
 COLUMNS = (
@@ -34,11 +34,9 @@ def json_cells(path: str | Path) -> Iterator[tuple[list[str], str]]:
 
 def _cells(entry: Any) -> list[str]:
     """Return the cells of a job, in the order of `COLUMNS`."""
-    trackable = _at(entry, "tres", "allocated") or _at(entry, "tres", "requested") or []
-    if not isinstance(trackable, list):
-        raise ValueError(f"tres is {short(repr(trackable))}; a list is needed")
+    trackable = _at(entry, "tres", "allocated") or _at(entry, "tres", "requested")
     counts: dict[str, float] = {}
-    for one in trackable:
+    for one in need_list("tres", trackable):
         kind, name = _at(one, "type"), _at(one, "name")
         count = _number(one, "count")
         counts[f"{kind}/{name}" if name else str(kind)] = count or 0.0

@@ -8,11 +8,11 @@ from typing import Any
 
 from alloc.registry import POLICIES, policies_for
 from cosim.registry import RUNTIME_MODELS
-from experiments.kit.study_config import StudyConfig
+from experiments.kit.study_config import StudyConfig, section_of
 from experiments.kit.study_mix import study_mix
 from netcosim.config.config import Config
 from netcosim.config.errors import ConfigError
-from netcosim.config.load import config_from, errors_name, read_config, section_of
+from netcosim.config.load import config_from, errors_name, read_config
 
 FAMILY = "fattree"
 REFERENCE, ISOLATING = "longest-idle", "jigsaw"

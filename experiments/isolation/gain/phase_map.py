@@ -19,6 +19,7 @@ from experiments.isolation.gain.trial import TIME_USED, GainTrial
 from experiments.isolation.gain.verdict import METRICS, QUANTITIES
 from experiments.isolation.phase_figure import draw_phases, verdict_legend
 from experiments.isolation.phases import NOT, PAYS, UNKNOWN, word
+from experiments.kit.log_study import offered_work
 from experiments.kit.results import Tables
 from experiments.kit.study import Frames, Report, Request, Study, Trial
 from experiments.kit.study_config import TimeBudget
@@ -33,7 +34,6 @@ from netcosim.runs.run_context import run_context
 from netsim.errors import NetcosimError
 from netsim.units import format_quantity
 from queuesim.statistics import Interval, interval_columns
-from workloads.job import offered_load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ def config_at(config: Config, load: str, share: float) -> Config:
     elif load != AT_ONCE:
         logged = checked_config(replaced(content, {"workload.all_at_zero": False}))
         queues = run_context(logged).queues
-        offered = offered_load(queues.jobs, queues.topology.n_nodes)
+        offered = offered_work(queues.jobs, queues.topology.n_nodes)
         if math.isinf(offered):
             raise NetcosimError(
                 f"{queues.jobs.name}: all jobs arrive at once, so there is no load to vary; "

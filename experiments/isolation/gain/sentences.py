@@ -9,7 +9,8 @@ from typing import Any
 from cosim.parameters import SHARES
 from experiments.isolation.gain.verdict import PAPERS_PERCENT, QUANTITIES, overall
 from experiments.isolation.phases import NOT, PAYS, UNKNOWN
-from netcosim.report.effect import Effect, change_of, joined_ends, node_hours, sentence, signed
+from experiments.kit.quantities import node_hours
+from netcosim.report.effect import Effect, change_of, joined_ends, sentence, signed
 from netcosim.report.recommendation import Recommendation, format_more
 from netsim.units import format_quantity
 from queuesim.statistics import LEAST_SAMPLES, Interval

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from experiments.kit.options import numbers_in
 from experiments.kit.results import read_tables, stored_keys
 from experiments.kit.study import Frames, Report, Request, Study, Trial, run_study
 from experiments.kit.study_config import StudyConfig
@@ -26,6 +27,7 @@ from netcosim.runs.points import RESULTS_FILE, point_key
 from netcosim.runs.progress import ProgressReporter
 from netcosim.runs.store import Store
 from netcosim.runs.tasks import StoredTasks, count_tasks
+from netsim.errors import NetcosimError
 from queuesim.statistics import Interval, interval_cells, interval_columns
 
 COMPUTED: list[object] = []
@@ -162,3 +164,11 @@ def test_tasks_of_a_study_are_computed_elsewhere(tmp_path: Path) -> None:
         assert store.task_names("run") == {"square of 2"}
     [call] = sent
     assert str(tmp_path).encode() not in call
+
+
+def test_an_option_of_several_numbers() -> None:
+    assert numbers_in("--loads", None) == ()
+    assert numbers_in("--loads", "0.1,0.5") == (0.1, 0.5)
+    for text in ("0.1,x", "0.1,2²", ""):
+        with pytest.raises(NetcosimError, match=r"--loads .*must be numbers"):
+            numbers_in("--loads", text)

@@ -7,14 +7,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from experiments.kit.bootstrap import bootstrap_mean, bootstrap_ratio
 from experiments.kit.claims import Claim, claims_frame
 from experiments.kit.dragonfly_workloads.measures import QUADRANTS, dots_of, quadrant, reductions
 from experiments.level_spread.random_workloads import means
 from netsim.errors import NetcosimError
 from queuesim.statistics import (
     Interval,
-    bootstrap_mean,
-    bootstrap_ratio,
     drawn_means,
     interval,
     mean_of_snapshots,

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.kit.bootstrap import bootstrap_ratio
 from experiments.kit.claims import Claim, ClaimBuilder, claims_frame
 from experiments.kit.data import read_printed
 from experiments.kit.fattree_workloads.cases import CAB_PART, CAB_SMALL, OBLIVIOUS
@@ -19,7 +20,7 @@ from experiments.kit.panels import Heights, grouped_bars, panels
 from experiments.kit.papers import Analysis, Options
 from netcosim.report.figures.style import INK
 from netcosim.runs.points import point_rng
-from queuesim.statistics import Interval, bootstrap_ratio
+from queuesim.statistics import Interval
 
 printed = read_printed("kit/fattree_workloads")
 SPEEDUPS, ALL = printed["speedups"], "all"

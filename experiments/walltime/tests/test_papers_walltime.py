@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from alloc.bluegene.loops import blue_gene, machine_for
+from alloc.bluegene.loops import machine_for
+from experiments.kit.blue_gene import blue_gene
 from experiments.kit.papers import Options, load_paper
 from experiments.kit.points import observe
 from experiments.walltime.figures import (

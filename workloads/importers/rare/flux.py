@@ -9,7 +9,7 @@ from typing import Any
 
 from netsim.errors import NetcosimError
 from workloads.importers.assemble import workload_of
-from workloads.importers.json_jobs import json_jobs
+from workloads.importers.json_jobs import json_jobs, need_list
 from workloads.importers.logged import BadLines, LoggedJob, ParsedLog
 from workloads.importers.shared_nodes import CoresPerNode, SharedNodes
 from workloads.importers.tables import TableRow
@@ -49,7 +49,7 @@ def read_flux(
     for number, entry in enumerate(json_jobs(path), start=1):
         with parsed.reading(f"{path}: job {number} of the list"):
             row = _row(number, entry)
-            _add(row, tuple(_waits_for(entry.get("dependencies") or [])), parsed)
+            _add(row, tuple(_waits_for(entry.get("dependencies"))), parsed)
     return workload_of(parsed, path, shared=shared_nodes, cores_per_node=cores_per_node)
 
 
@@ -109,8 +109,8 @@ def _add(row: TableRow, waits_for: tuple[tuple[str, str], ...], parsed: ParsedLo
     )
 
 
-def _waits_for(listed: str | Sequence[object]) -> Iterator[tuple[str, str]]:
-    for dependency in [listed] if isinstance(listed, str) else listed:
+def _waits_for(listed: object) -> Iterator[tuple[str, str]]:
+    for dependency in [listed] if isinstance(listed, str) else need_list("dependencies", listed):
         kind, _, job = str(dependency).partition(":")
         kind = kind.partition("=")[0]
         if kind in _KINDS and job:

@@ -8,9 +8,9 @@ import numpy as np
 from alloc_reference import State
 from hypothesis import strategies as st
 
+from alloc.isolation import shared_links
 from alloc.policy import Placement, Policy, Request
 from alloc.registry import POLICIES, make_policy, policies_for
-from experiments.kit.isolation import shared_links
 from experiments.kit.small_machines import n_small, small_machine
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.dragonfly_plus import dragonfly_plus

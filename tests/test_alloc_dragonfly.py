@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples
 
+from alloc.isolation import usable_links
 from alloc.policy import Placement
 from alloc.registry import make_policy
-from experiments.kit.isolation import usable_links
 from netsim.errors import NetcosimError
 from netsim.topologies.dragonfly import dragonfly
 from netsim.topologies.torus import torus

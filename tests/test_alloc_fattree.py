@@ -11,9 +11,9 @@ from numba import njit
 from selection import first_only
 
 from alloc.fattree.kernels_bits import have_in_common
+from alloc.isolation import shared_links, usable_links
 from alloc.policy import Placement, Request
 from alloc.registry import make_policy
-from experiments.kit.isolation import shared_links, usable_links
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import fat_tree, xgft
 

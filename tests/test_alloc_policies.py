@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selection import examples, first_of_each
 
+from alloc.isolation import shared_links
 from alloc.policy import Placement, Policy, Request
 from alloc.registry import POLICIES, make_policy, policies_for
-from experiments.kit.isolation import shared_links
 from netsim.errors import NetcosimError
 from netsim.topologies.fattree import fat_tree
 from queuesim.queue import simulate_queue

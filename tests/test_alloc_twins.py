@@ -12,9 +12,9 @@ from fattree_conditions import violated_conditions
 from selection import first_of_each
 
 from alloc.fattree.lc_s import SharedPlacement
+from alloc.isolation import usable_links
 from alloc.policy import Request
 from alloc.registry import make_policy
-from experiments.kit.isolation import usable_links
 from netsim.topologies.fattree import FatTreeLinks, fat_tree, xgft
 
 RADIX_8, RADIX_12 = fat_tree(8), fat_tree(12)

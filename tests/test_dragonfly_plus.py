@@ -15,8 +15,8 @@ from selection import examples
 from test_routing_deadlock import on_one_channel
 from test_topology_families import check_symmetric, router_graph, router_links, speeds
 
+from alloc.isolation import usable_links
 from alloc.policy import Placement
-from experiments.kit.isolation import usable_links
 from experiments.kit.load_networks import CYCLE_S, LINK_BPS
 from experiments.validation.reference.decisions import choose_of
 from netsim.errors import NetcosimError

@@ -11,10 +11,10 @@ import pytest
 from queue_helpers import Mask, make_workload
 from test_coupled_flow import job_network, one_cable
 
+from alloc.isolation import shared_links
 from alloc.nodes import NodePolicy, Nodes
 from alloc.registry import POLICIES, make_policy
 from cosim.run_times.coupled import CoupledFlow, mean_slowdowns
-from experiments.kit.isolation import shared_links
 from netcosim.config.load import config_from
 from netcosim.config.unread import as_read
 from netcosim.report.policies import policy_table

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from alloc.isolation import shared_links
 from alloc.policy import Placement
 from cosim.network.ensemble import Ensemble, PlacedJob, SharedNetwork
 from cosim.network.job_times import FlowTimes
@@ -21,7 +22,6 @@ from experiments.kit.fattree_workloads.workloads import (
     machine,
     place,
 )
-from experiments.kit.isolation import shared_links
 from experiments.kit.routers import ROUTERS
 from netcosim.runs.points import point_rng
 from netsim.errors import NetcosimError, unknown_name

@@ -515,3 +515,18 @@ def test_a_packet_without_space_at_its_output_holds_up_the_one_behind(simulate: 
     settings = switch(4.0, output_buffer_bytes=1000)
     done = simulate(line([0, 0, 1, 0], [50_000]), sent, settings)
     assert done.message_finish_ps[2] == A + 50 * S + S // 4 + S + L
+
+
+def test_an_output_taken_before_the_input_is_free_is_tried_again(simulate: Simulate) -> None:
+    """Crossings take 2 S, packets 4 S on the cable. Rank 0 sends to 3, over the cable, and to 4.
+
+    Its first packet crosses until A + 2 S. Its second one waits for that input, and meanwhile the
+    packet of rank 1 crosses to the cable, from A + 1.5 S until A + 3.5 S. Then the second one
+    crosses, 2 S before the cable is free, and the third one from A + 5.5 S until A + 7.5 S.
+    """
+    three = [Step([Send(to, 1000) for to in (3, 2, 4)])]
+    beside = [Step([Send(2, 1000)], compute_ps=3 * S // 2)]
+    sent = traffic(three, beside, [Step(need=2)], [Step(need=1)], [Step(need=1)])
+    done = simulate(line([0, 0, 1, 0, 0], [4000]), sent, switch(0.5))
+    crossed = [A + 2 * S, A + 15 * S // 2]
+    assert done.message_finish_ps[[0, 2]].tolist() == [at + L for at in crossed]

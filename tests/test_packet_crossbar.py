@@ -530,3 +530,16 @@ def test_an_output_taken_before_the_input_is_free_is_tried_again(simulate: Simul
     done = simulate(line([0, 0, 1, 0, 0], [4000]), sent, switch(0.5))
     crossed = [A + 2 * S, A + 15 * S // 2]
     assert done.message_finish_ps[[0, 2]].tolist() == [at + L for at in crossed]
+
+
+def test_a_head_without_space_at_an_idle_output_crosses_later(simulate: Simulate) -> None:
+    """An output buffer for one packet, whose tail comes over the slow cable 4 S after its head.
+
+    The head is at the second router at 2 A, so its port begins 3 S later. The packet of rank 1 is
+    there at 2 A + 1.5 S, where the port is idle and its buffer full, and crosses at 2 A + 4 S.
+    """
+    late = [Step([Send(2, 1000)], compute_ps=A + 3 * S // 2)]
+    sent = traffic([Step([Send(2, 1000)])], late, [Step(need=2)])
+    settings = switch(None, output_buffer_bytes=1000)
+    done = simulate(line([0, 1, 1], [4000]), sent, settings)
+    assert done.message_finish_ps.tolist() == [2 * A + 4 * S + L, 2 * A + 5 * S + L]

@@ -473,6 +473,20 @@ def test_crossings_of_one_tick_keep_the_earlier_order_of_their_inputs(simulate: 
     assert done.message_finish_ps[[2, 4]].tolist() == [first + S, first]
 
 
+def test_crossings_of_different_ticks_are_in_the_order_of_time(simulate: Simulate) -> None:
+    """Input 2 crosses at 10 us and input 1 at 20 us, alone; at 30 us both want one output.
+
+    Input 2, which has waited longer, goes first; by its head, its packet arrives L later.
+    """
+    ten_us = 10 * S
+    one = [Step([Send(0, 1000)], compute_ps=2 * ten_us), Step([Send(3, 1000)], compute_ps=ten_us)]
+    two = [Step([Send(0, 1000)], compute_ps=ten_us), Step([Send(3, 1000)], compute_ps=2 * ten_us)]
+    sent = traffic([Step(need=2)], one, two, [Step(need=2)])
+    first = 3 * ten_us + A + L
+    done = simulate(line([0] * 4), sent, switch(delivery="head"), until_s=first * 1e-12)
+    assert done.message_finish_ps.tolist() == [first - ten_us, -1, first - 2 * ten_us, first]
+
+
 def test_an_input_port_with_two_heads_crosses_once(simulate: Simulate) -> None:
     """Two channels of a cable want the ports of ranks 2 and 3, where 4000 bytes cross until 4 us.
 

@@ -334,6 +334,16 @@ def test_a_link_wakes_for_the_first_of_its_heads_whose_tails_come(simulate: Simu
     assert got.message_finish_ps.tolist() == [start + D + S + L for start in starts]
 
 
+def test_of_two_heads_of_one_tick_the_one_whose_turn_it_is_goes_first(simulate: Simulate) -> None:
+    """Rank 1's first packet takes channel 0 of a cable. Later a head of rank 1, for channel 0, and
+    one from the cable before, for channel 1, come in one tick: it is channel 1's turn."""
+    far = [Step([Send(2, 1000)], compute_ps=10 * S)]
+    near = [Step([Send(2, 1000)]), Step([Send(2, 1000)], compute_ps=10 * S + D)]
+    got = simulate(line([0, 1, 2], [1000] * 2), traffic(far, near, [Step(need=3)]), config())
+    first = 10 * S + 3 * D + S + L
+    assert got.message_finish_ps.tolist() == [first, 2 * D + S + L, first + S]
+
+
 def test_a_packet_waits_for_the_second_of_two_credits_on_their_way(simulate: Simulate) -> None:
     """A cable of latency 2 S to a buffer for 1000 bytes: 500 from rank 0, 500 behind them.
 

@@ -9,6 +9,7 @@ import pytest
 from packet_cases import (
     BIG,
     ENGINES,
+    GBPS,
     Simulate,
     flows,
     line,
@@ -24,7 +25,7 @@ from netsim.packet.model import (
     PacketConfig,
 )
 from netsim.routing.registry import make_routing
-from netsim.topologies.dragonfly import dragonfly
+from netsim.topologies.dragonfly import GroupLinks, dragonfly
 from netsim.topologies.torus import torus
 
 O = S // 4  # noqa: E741
@@ -89,6 +90,21 @@ def test_an_input_fifo_passes_by_a_full_one_of_its_class(simulate: Simulate) -> 
     credit = first + L
     assert times[2] == [first + L, first + 4 * S + L]
     assert times[1] == [first + L, credit + A + O + 4 * S + L]
+
+
+def test_a_bid_leaves_its_own_head_the_space(simulate):
+    """A lone packet under UGAL, which counts the bids of heads, and a buffer for one packet.
+
+    Credits are needed; the packet crosses the group's router and the other's, O each.
+    """
+    kinds = ("node", "local", "global")
+    speeds = {f"{kind}_bandwidth_Bps": GBPS for kind in kinds}
+    links = GroupLinks(**speeds, **{f"{kind}_latency_s": L * 1e-12 for kind in kinds})
+    routing = make_routing(dragonfly(1, 1, 2, links=links), "ugal-l")
+    assert routing.counts_bids
+    settings = allocated(O, buffer=1000, crossing_requires="credit")
+    got = simulate(routing, flows([(0, 1)], 1000, 2), settings)
+    assert got.message_finish_ps.tolist() == [2 * (A + O) + S + L]
 
 
 def test_a_ring_of_held_channels_is_named(simulate: Simulate) -> None:

@@ -319,8 +319,48 @@ def test_room_leaves_out_what_waiting_packets_will_take(simulate: Simulate, name
         assert got.message_finish_ps.tolist() == [way, way + 2 * L + R + S]
 
 
-def test_space_that_comes_free_in_a_tick_is_seen_by_its_arrivals(simulate: Simulate) -> None:
-    """Two more packets come in the tick of the credit, P = 2 L + R + S after the first.
+def test_a_link_wakes_for_the_first_of_its_heads_whose_tails_come(simulate: Simulate) -> None:
+    """Two slower inputs of a cable of S/4 a packet: a cable of 4 S, and rank 1's link, of S.
+
+    The head from the cable is there at 2 D, its packet starts 4 S - S/4 later. Rank 1's first head
+    comes at 2 D + 2.25 S; its packets start S - S/4 and 2 S - S/4 later. When the first has been
+    sent, neither of the others can start: the cable's is the next, a quarter of S before rank 1's.
+    """
+    far = [Step([Send(2, 1000)])]
+    near = [Step([Send(3, 1000), Send(4, 1000)], compute_ps=D + 9 * S // 4)]
+    sent = traffic(far, near, *[[Step(need=1)]] * 3)
+    got = simulate(line([0, 1, 2, 2, 2], [4000, 250]), sent, config())
+    starts = [2 * D + 15 * S // 4, 2 * D + 3 * S, 2 * D + 4 * S]
+    assert got.message_finish_ps.tolist() == [start + D + S + L for start in starts]
+
+
+def test_of_two_heads_of_one_tick_the_one_whose_turn_it_is_goes_first(simulate: Simulate) -> None:
+    """Rank 1's first packet takes channel 0 of a cable. Later a head of rank 1, for channel 0, and
+    one from the cable before, for channel 1, come in one tick: it is channel 1's turn."""
+    far = [Step([Send(2, 1000)], compute_ps=10 * S)]
+    near = [Step([Send(2, 1000)]), Step([Send(2, 1000)], compute_ps=10 * S + D)]
+    got = simulate(line([0, 1, 2], [1000] * 2), traffic(far, near, [Step(need=3)]), config())
+    first = 10 * S + 3 * D + S + L
+    assert got.message_finish_ps.tolist() == [first, 2 * D + S + L, first + S]
+
+
+def test_a_packet_waits_for_the_second_of_two_credits_on_their_way(simulate: Simulate) -> None:
+    """A cable of latency 2 S to a buffer for 1000 bytes: 500 from rank 0, 500 behind them.
+
+    They leave the buffer at D + 2.5 S + R and at D + 3 S + R, S/2 after their starts at its end,
+    and their space is seen 2 S later. Rank 1's 1000 bytes come at 4 S: they start with the second.
+    """
+    late = [Step([Send(2, 1000)], compute_ps=4 * S - D)]
+    sent = traffic([Step([Send(2, 500)] * 2)], late, [Step(need=3)])
+    got = simulate(line([0, 0, 1], [1000], [2 * S]), sent, config(buffer=1000))
+    start = D + 3 * S + R + 2 * S
+    assert got.message_finish_ps[2] == start + 2 * S + R + S + L
+
+
+@pytest.mark.parametrize("sizes", [[1000], [500, 500]])
+def test_space_that_comes_free_in_a_tick_is_seen_by_its_arrivals(simulate, sizes):
+    """Two more packets come in the tick of the credit, P = 2 L + R + S after the first; it is the
+    second of two credits where two halves filled the buffer.
 
     The adaptive channel (1) is free again for one, so the other has the escape channel (0),
     whose turn it is: P and P + S after the first. (Were the space not seen, both would want the
@@ -329,15 +369,15 @@ def test_space_that_comes_free_in_a_tick_is_seen_by_its_arrivals(simulate: Simul
     topology = _two_routers(3)
     period = 2 * L + R + S
     ranks = [
-        [Step([Send(3, 1000)])],
+        [Step([Send(3, size) for size in sizes])],
         [Step([Send(4, 1000)], compute_ps=period)],
         [Step([Send(5, 1000)], compute_ps=period)],
-        *([Step(need=1)] for _ in range(3)),
+        *([Step(need=n)] for n in (len(sizes), 1, 1)),
     ]
     routing = make_routing(topology, "minimal-adaptive")
     got = simulate(routing, traffic(*ranks), config(buffer=1000))
     way = 3 * L + 2 * R + S
-    assert got.message_finish_ps.tolist() == [way, way + period + S, way + period]
+    assert got.message_finish_ps[-3:].tolist() == [way, way + period + S, way + period]
 
 
 # Ranks

@@ -473,6 +473,20 @@ def test_crossings_of_one_tick_keep_the_earlier_order_of_their_inputs(simulate: 
     assert done.message_finish_ps[[2, 4]].tolist() == [first + S, first]
 
 
+def test_crossings_of_different_ticks_are_in_the_order_of_time(simulate: Simulate) -> None:
+    """Input 2 crosses at 10 us and input 1 at 20 us, alone; at 30 us both want one output.
+
+    Input 2, which has waited longer, goes first; by its head, its packet arrives L later.
+    """
+    ten_us = 10 * S
+    one = [Step([Send(0, 1000)], compute_ps=2 * ten_us), Step([Send(3, 1000)], compute_ps=ten_us)]
+    two = [Step([Send(0, 1000)], compute_ps=ten_us), Step([Send(3, 1000)], compute_ps=2 * ten_us)]
+    sent = traffic([Step(need=2)], one, two, [Step(need=2)])
+    first = 3 * ten_us + A + L
+    done = simulate(line([0] * 4), sent, switch(delivery="head"), until_s=first * 1e-12)
+    assert done.message_finish_ps.tolist() == [first - ten_us, -1, first - 2 * ten_us, first]
+
+
 def test_an_input_port_with_two_heads_crosses_once(simulate: Simulate) -> None:
     """Two channels of a cable want the ports of ranks 2 and 3, where 4000 bytes cross until 4 us.
 
@@ -515,3 +529,31 @@ def test_a_packet_without_space_at_its_output_holds_up_the_one_behind(simulate: 
     settings = switch(4.0, output_buffer_bytes=1000)
     done = simulate(line([0, 0, 1, 0], [50_000]), sent, settings)
     assert done.message_finish_ps[2] == A + 50 * S + S // 4 + S + L
+
+
+def test_an_output_taken_before_the_input_is_free_is_tried_again(simulate: Simulate) -> None:
+    """Crossings take 2 S, packets 4 S on the cable. Rank 0 sends to 3, over the cable, and to 4.
+
+    Its first packet crosses until A + 2 S. Its second one waits for that input, and meanwhile the
+    packet of rank 1 crosses to the cable, from A + 1.5 S until A + 3.5 S. Then the second one
+    crosses, 2 S before the cable is free, and the third one from A + 5.5 S until A + 7.5 S.
+    """
+    three = [Step([Send(to, 1000) for to in (3, 2, 4)])]
+    beside = [Step([Send(2, 1000)], compute_ps=3 * S // 2)]
+    sent = traffic(three, beside, [Step(need=2)], [Step(need=1)], [Step(need=1)])
+    done = simulate(line([0, 0, 1, 0, 0], [4000]), sent, switch(0.5))
+    crossed = [A + 2 * S, A + 15 * S // 2]
+    assert done.message_finish_ps[[0, 2]].tolist() == [at + L for at in crossed]
+
+
+def test_a_head_without_space_at_an_idle_output_crosses_later(simulate: Simulate) -> None:
+    """An output buffer for one packet, whose tail comes over the slow cable 4 S after its head.
+
+    The head is at the second router at 2 A, so its port begins 3 S later. The packet of rank 1 is
+    there at 2 A + 1.5 S, where the port is idle and its buffer full, and crosses at 2 A + 4 S.
+    """
+    late = [Step([Send(2, 1000)], compute_ps=A + 3 * S // 2)]
+    sent = traffic([Step([Send(2, 1000)])], late, [Step(need=2)])
+    settings = switch(None, output_buffer_bytes=1000)
+    done = simulate(line([0, 1, 1], [4000]), sent, settings)
+    assert done.message_finish_ps.tolist() == [2 * A + 4 * S + L, 2 * A + 5 * S + L]

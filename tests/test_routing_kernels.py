@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -175,6 +176,62 @@ def test_kernel_in_aries_groups_with_many_links_a_pair(name: str) -> None:
     assert 4 <= longest <= {"minimal": 5, "par": 10}.get(name, 8)
     # merlin compares the better of two drawn copies: with such loads one packet in a hundred turns
     assert name in ("minimal", "merlin-adaptive-local") or longest > 5
+
+
+def hop_with_queues(
+    routing: Routing, router: int, dst: int, state: int, queued: Mapping[tuple[int, int], int]
+) -> Hop:
+    """Hop of kernel and reference where these bytes wait at (link, channel), without draws."""
+    t, key = routing.topology, 0
+    space = np.full((t.n_links, routing.n_vcs), BUFFER)
+    room = space.copy()
+    for at, size in queued.items():
+        room[at] -= size
+    idle = np.zeros(t.n_links, dtype=np.int64)
+    links = LinkView(0, idle, idle, space.ravel(), room.ravel(), routing.n_vcs, BUFFER)
+    hop = Hop(*route(routing.tables, router, dst, state, np.uint64(key), 1000, links))
+    view = ArrayView(0, idle, idle, space, room)
+    assert hop == choose_of(routing)(view, router, dst, state, key, 1000)
+    return hop
+
+
+def test_merlin_in_an_intermediate_group_by_hand() -> None:
+    """Two links a pair of groups: those of group 0 to group 1 are on routers 0 and 1.
+
+    A packet to group 1 is on router 0, which has the first global link. Of a state, plan 1 is
+    group 0 with copies 0, and 3 is "not chosen". On channel 1, 300 bytes wait for that link and 200
+    for the local one to router 1: merlin-ugal counts the latter twice and takes the global link,
+    300 < 400. On channel 0 it is 300 and 200, too, and merlin-adaptive-local looks at that channel:
+    it takes the second copy, whose local link has more space, though on channel 1 it has less.
+    """
+    t = dragonfly(1, 2, 4, 3)
+    s = t.shape
+    across, out, dst = s.local_link(0, 0, 1), s.first_global_link, s.a
+    assert (s.global_link(0, 1, 0), s.global_router(0, 1, 1)) == (out, 1)
+    state = 1 * 4 + 3
+    ugal = make_routing(t, "merlin-ugal")
+    hop = hop_with_queues(ugal, 0, dst, state, {(out, 1): 300, (across, 1): 200})
+    assert hop == Hop(out, 1, (1 + 1 * 4) * 4 + 2)
+    adaptive = make_routing(t, "merlin-adaptive-local")
+    queued = {(out, 0): 300, (across, 0): 200, (across, 1): 1000}
+    assert hop_with_queues(adaptive, 0, dst, state, queued) == Hop(across, 1, (1 + 1) * 4 + 1)
+
+
+def test_merlin_leaves_from_the_first_router_that_has_a_link() -> None:
+    """In an aries group a packet crosses its chassis, then its slot: 17, 16, 0 on the way to 0.
+
+    Of 18 groups, group 0 reaches group 1 from router 0 and group 17 from router 16. A packet for
+    group 1 that drew 17 and set out directly leaves at 16, whatever waits. A copy takes 3 bits.
+    """
+    t = dragonfly(1, 96, 18, 1, group="aries")
+    s = t.shape
+    assert (s.global_router(0, 1), s.global_router(0, 17), s.local_step(17, 0)) == (0, 16, 16)
+    plan = 1 + 17 * 8 * 8
+    out = s.global_link(0, 17)
+    routing = make_routing(t, "merlin-ugal")
+    for waiting in (0, 1000):
+        hop = hop_with_queues(routing, 16, 96, plan * 4, {(out, 0): waiting})
+        assert hop == Hop(out, 0, plan * 4 + 3)
 
 
 def plain_mix(x: int) -> int:

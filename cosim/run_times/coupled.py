@@ -199,7 +199,7 @@ class LiveRunTimes(RunTimes):
             if found is None:
                 return NO_CHANGE
             situation, locality = found
-        elif not self._own_links:
+        else:
             nodes = np.asarray(placement.nodes[:n_nodes], dtype=np.int32)
             of_time = 1.0 if self._always else fraction
             situation = Situation(int(self._share[job]), nodes.tobytes(), of_time)

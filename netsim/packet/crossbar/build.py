@@ -46,7 +46,7 @@ def with_crossbars(
         grants=make_table(len(slots) if allocates else 1, x.GRANT),
         slot_of=slot_of,
         routers=make_table(
-            n_routers, x.ROUTER, first_slot=_before(n_slots), words=words, look_head=-1
+            n_routers, x.ROUTER, first_slot=_before(n_slots), words=words, look_head=-1, last=-1
         ),
         bids=np.zeros(n_words, dtype=np.uint64),
         requests=np.zeros(n_words if allocates else 1, dtype=np.uint64),

@@ -78,6 +78,22 @@ def test_split_flow_uses_its_share_of_each_path():
     np.testing.assert_allclose(rates, 2 / 3)
 
 
+def test_the_last_flow_gets_what_is_left_to_the_last_digit():
+    """Rates are computed from the sum of the used capacity, not from capacity less each in turn.
+
+    The shared link has C = 2^54. Just below C, floats are multiples of 2: C - 1.5 rounds to C - 2.
+    Four flows are stopped at 1.5 and one of weight (C - 16) / 2 at 2, each by a link of its own.
+    They use 4 * 1.5 + C - 16 = C - 10, so the last flow gets 10. Subtraction in turn loses 0.5 four
+    times and leaves 8.
+    """
+    capacity = 2.0**54
+    ptr, links = csr([*[[0, k] for k in range(1, 6)], [0]])
+    weights = np.ones(len(links))
+    weights[8] = (capacity - 16) / 2
+    rates = max_min_rates(ptr, links, [capacity, *[1.5] * 4, 2.0], weights)
+    assert rates.tolist() == [1.5, 1.5, 1.5, 1.5, 2.0, 10.0]
+
+
 def test_flow_without_links_is_unbounded():
     ptr, links = csr([[], [0]])
     np.testing.assert_array_equal(max_min_rates(ptr, links, [3.0]), [np.inf, 3.0])

@@ -1,0 +1,98 @@
+"""Intervals of waits of a long run from batches of its own jobs, in place of other logs.
+
+Generated jobs arrive at one mean rate, so the parts of a long log show how much its means scatter.
+The rule follows Law and Carson (1979): 400 parts show whether the log is long beside the
+correlation of its jobs, and ten of them make a batch. Other logs are simulated where it is not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netcosim.runs.cosim_result import CosimResult
+from netcosim.runs.queue_intervals import (
+    BUDGET_JOBS,
+    LEAST_RESAMPLES,
+    PER_JOB,
+    FloatArray,
+    Redrawn,
+    measured_in_run,
+    why_not_redrawn,
+)
+from queuesim.result import NEVER_RUN, QueueResult
+
+BATCHES, PARTS = 40, 400
+MOST_CORRELATION = 0.4
+"""Of neighbours among parts, and among batches. Parts then last one and a half times as long as
+their jobs are correlated, batches 15 times."""
+
+
+def part_means(values: FloatArray, n_parts: int) -> FloatArray:
+    """Return the means of consecutive parts of (n,) values, whose lengths differ by one at most."""
+    begin = np.arange(n_parts) * len(values) // n_parts
+    return np.asarray(np.add.reduceat(values, begin) / np.diff(begin, append=len(values)))
+
+
+def lag_one(values: FloatArray) -> float:
+    """Return the correlation of neighbours; 0 if all values are equal."""
+    off = values - values.mean()
+    scatter = float(off @ off)
+    return float(off[1:] @ off[:-1]) / scatter if scatter > 0 else 0.0
+
+
+def is_long(values: FloatArray) -> bool:
+    """Return whether a series of jobs is long beside the correlation of its values."""
+    return len(values) >= PARTS and all(
+        lag_one(part_means(values, n)) < MOST_CORRELATION for n in (PARTS, BATCHES)
+    )
+
+
+def as_logs(means: FloatArray) -> FloatArray:
+    """Return values whose logarithms scatter as those of the means of independent logs.
+
+    Such a log is as long as all batches together.
+    """
+    mean = means.mean()
+    return means if mean == 0 else mean * np.exp((means / mean - 1) / len(means) ** 0.5)
+
+
+def makespan_parts(schedule: QueueResult) -> FloatArray:
+    """Return each batch's part of the makespan, relative to the mean part.
+
+    A generator derives the mean time between arrivals from the work of the log's jobs
+    (`workloads.synthetic.poisson_arrivals`), so another log differs by its work as well.
+    """
+    jobs = schedule.workload
+    begin = np.arange(BATCHES) * len(jobs) // BATCHES
+    last_end_s = np.maximum.accumulate(np.maximum.reduceat(schedule.end_s, begin))
+    part_s = np.diff(last_end_s, prepend=jobs.submit_s[0])
+    work = part_means(jobs.n_nodes * jobs.run_time_s, BATCHES)
+    return np.asarray(part_s / part_s.mean() + work / work.mean() - 1)
+
+
+def batched(result: CosimResult) -> Redrawn | None:
+    """Return the metrics of batches of a run's jobs; None where other logs are to be simulated.
+
+    These are within the budget, or the jobs come from a log or all at once, or the run has measured
+    speed-ups, or a metric under a policy is correlated over too many jobs.
+    """
+    jobs, runs = result.workload, result.schedules
+    generated = result.config.workload.source().log is None and jobs.submit_s[-1] > jobs.submit_s[0]
+    if (
+        len(jobs) * len(runs) * LEAST_RESAMPLES <= BUDGET_JOBS
+        or not generated
+        or why_not_redrawn(result)
+        or measured_in_run(result) is not None
+        or any((run.outcome == NEVER_RUN).any() for run in runs.values())
+    ):
+        return None
+    metrics: dict[str, dict[str, FloatArray]] = {}
+    for name, run in runs.items():
+        metrics[name] = {}
+        for metric, of_jobs in PER_JOB.items():
+            values = of_jobs(run)
+            if not is_long(values):
+                return None
+            metrics[name][metric] = as_logs(part_means(values, BATCHES))
+        metrics[name]["makespan"] = as_logs(makespan_parts(run))
+    return Redrawn(metrics, np.inf, n_batches=BATCHES)

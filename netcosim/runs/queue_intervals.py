@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from cosim.measuring.tasks import Columns, ReportProgress, SerialExecutor, TaskRunner, cut
 from netcosim.runs.cosim_result import CosimResult
-from netcosim.runs.freed_memory import keep_freed_memory, return_freed_memory
 from netcosim.runs.schedules import Queues
 from netcosim.runs.store import Rows
 from netsim.errors import NetcosimError
@@ -127,7 +126,6 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
     source = replace(result.config.workload.source(), larger_jobs="drop")
 
     def compute(numbers: Sequence[int], report: ReportProgress) -> Columns:
-        keep_freed_memory()
         values: dict[str, list[list[float]]] = {name: [] for name in names}
         for done, number in enumerate(numbers, start=1):
             which = f"log {number}"
@@ -144,10 +142,7 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
         return {name: np.reshape(rows, (-1, len(METRICS))) for name, rows in values.items()}
 
     pieces = {f"{resamples} logs, from {piece[0]}": (piece,) for piece in cut(range(resamples))}
-    try:
-        columns = [columns for _, columns in (runner or SerialExecutor()).each(compute, pieces)]
-    finally:
-        return_freed_memory()
+    columns = [columns for _, columns in (runner or SerialExecutor()).each(compute, pieces)]
     metrics = {
         name: dict(zip(METRICS, np.concatenate([one[name] for one in columns]).T, strict=True))
         for name in names

@@ -24,8 +24,10 @@ from netcosim.runs.queue_batches import (
 from netcosim.runs.queue_intervals import METRICS, Redrawn, redrawn, with_intervals
 from netcosim.runs.run_output import run_and_report
 from netcosim.runs.store import Store
-from queuesim.queue import simulate_queue
-from queuesim.result import NEVER_RUN
+from queuesim.metrics import wait_s
+from queuesim.queue import run_queue, simulate_queue
+from queuesim.queue_setup import QueueSetup
+from queuesim.result import NEVER_RUN, QueueResult
 from workloads.transform import head
 
 SPEEDUPS = """reference_policy,pattern,min_nodes,max_nodes,policy,ratio,ratio_low,ratio_high
@@ -136,6 +138,28 @@ def test_widths_are_those_of_queues_on_other_logs(result: CosimResult) -> None:
             assert widths[0] > 0.6 * widths[1]
             assert row["metric"] == "makespan" or widths[0] < 1.8 * widths[1]
     assert {str(row["metric"]) for row in of_batches} == set(METRICS)
+
+
+@pytest.mark.usefixtures("beyond_budget")
+def test_another_log_decides_on_batches(
+    result: CosimResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run's own waits may be correlated; those of no policy of the other log."""
+    schedule = result.schedules["rdn"]
+    late = replace(schedule, start_s=schedule.start_s + 100 * np.arange(len(schedule.start_s)))
+    assert not is_long(wait_s(late))
+    assert batched(replace(result, schedules={**result.schedules, "rdn": late})) is not None
+
+    def one_is_correlated(setup: QueueSetup) -> QueueResult:
+        run = run_queue(setup)
+        if setup.policy.name != "simple":
+            return run
+        return replace(run, start_s=run.start_s + 100 * np.arange(len(run.start_s)))
+
+    monkeypatch.setattr(queue_batches, "run_queue", one_is_correlated)
+    assert batched(result) is None
+    monkeypatch.setattr(queue_batches, "other_log", lambda *_: None)
+    assert batched(result) is None
 
 
 @pytest.mark.usefixtures("beyond_budget")

@@ -1,8 +1,10 @@
 """Intervals of waits of a long run from batches of its own jobs, in place of other logs.
 
 Generated jobs arrive at one mean rate, so the parts of a long log show how much its means scatter.
-The rule follows Law and Carson (1979): 400 parts show whether the log is long beside the
-correlation of its jobs, and ten of them make a batch. Other logs are simulated where it is not.
+The rule follows Law and Carson (1979): 400 parts show whether a log is long beside the correlation
+of its jobs, and ten of them make a batch. Other logs are simulated where it is not. One other log
+decides: of logs near the limit, those without a long burst pass, and the same lack of one makes
+their own means and intervals too small.
 """
 
 from __future__ import annotations
@@ -17,8 +19,11 @@ from netcosim.runs.queue_intervals import (
     FloatArray,
     Redrawn,
     measured_in_run,
+    other_log,
+    other_source,
     why_not_redrawn,
 )
+from queuesim.queue import run_queue
 from queuesim.result import NEVER_RUN, QueueResult
 
 BATCHES, PARTS = 40, 400
@@ -70,11 +75,32 @@ def makespan_parts(schedule: QueueResult) -> FloatArray:
     return np.asarray(part_s / part_s.mean() + work / work.mean() - 1)
 
 
+def batch_metrics(schedule: QueueResult) -> dict[str, FloatArray]:
+    """Return values of each metric, one a batch, that scatter as those of independent logs."""
+    means = {metric: part_means(f(schedule), BATCHES) for metric, f in PER_JOB.items()}
+    means["makespan"] = makespan_parts(schedule)
+    return {metric: as_logs(values) for metric, values in means.items()}
+
+
+def another_is_long(result: CosimResult) -> bool:
+    """Return whether every metric of another generated log `is_long`, under every policy."""
+    which = "log that decides on batches"
+    other = other_log(result.queues, other_source(result), which)
+    if other is None:
+        return False
+    setups = (other.redrawn(name, result.run_time_model, 1, which) for name in result.schedules)
+    return all(
+        is_long(of_jobs(run))
+        for run in (run_queue(setup).of_those_that_ran for setup in setups)
+        for of_jobs in PER_JOB.values()
+    )
+
+
 def batched(result: CosimResult) -> Redrawn | None:
     """Return the metrics of batches of a run's jobs; None where other logs are to be simulated.
 
     These are within the budget, or the jobs come from a log or all at once, or the run has measured
-    speed-ups, or a metric under a policy is correlated over too many jobs.
+    speed-ups, or a metric of another log under a policy is correlated over too many jobs.
     """
     jobs, runs = result.workload, result.schedules
     generated = result.config.workload.source().log is None and jobs.submit_s[-1] > jobs.submit_s[0]
@@ -84,15 +110,8 @@ def batched(result: CosimResult) -> Redrawn | None:
         or why_not_redrawn(result)
         or measured_in_run(result) is not None
         or any((run.outcome == NEVER_RUN).any() for run in runs.values())
+        or not another_is_long(result)
     ):
         return None
-    metrics: dict[str, dict[str, FloatArray]] = {}
-    for name, run in runs.items():
-        metrics[name] = {}
-        for metric, of_jobs in PER_JOB.items():
-            values = of_jobs(run)
-            if not is_long(values):
-                return None
-            metrics[name][metric] = as_logs(part_means(values, BATCHES))
-        metrics[name]["makespan"] = as_logs(makespan_parts(run))
+    metrics = {name: batch_metrics(run) for name, run in runs.items()}
     return Redrawn(metrics, np.inf, n_batches=BATCHES)

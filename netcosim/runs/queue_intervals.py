@@ -122,14 +122,13 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
     """
     queues, model, names = result.queues, result.run_time_model, tuple(result.schedules)
     speedups = measured_in_run(result)
-    # other seeds may give jobs that no policy can place
-    source = replace(result.config.workload.source(), larger_jobs="drop")
+    source = other_source(result)
 
     def compute(numbers: Sequence[int], report: ReportProgress) -> Columns:
         values: dict[str, list[list[float]]] = {name: [] for name in names}
         for done, number in enumerate(numbers, start=1):
             which = f"log {number}"
-            if (other := _other_log(queues, source, which)) is None:
+            if (other := other_log(queues, source, which)) is None:
                 continue
             again = model
             if speedups is not None:
@@ -166,7 +165,12 @@ def measured_in_run(result: CosimResult) -> ResampledSpeedups | None:
     return found if found.n_snapshots else None
 
 
-def _other_log(queues: Queues, source: JobSource, which: str) -> Queues | None:
+def other_source(result: CosimResult) -> JobSource:
+    """Return the source of other logs: other seeds may give jobs that no policy can place."""
+    return replace(result.config.workload.source(), larger_jobs="drop")
+
+
+def other_log(queues: Queues, source: JobSource, which: str) -> Queues | None:
     """Return the queues with generated or resampled jobs; None if a policy can place none."""
     draws = queues.draws
     if source.log is None:

@@ -11,10 +11,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Ge
+from numpy.typing import NDArray
 
 from netsim.parameters import check_values
 from workloads.job import Workload
@@ -51,11 +53,17 @@ class EstimateModel(ABC):
 
 
 class _Fixed(Estimates):
-    def __init__(self, walltime_s: list[float]) -> None:
-        self._walltime_s = walltime_s
+    def __init__(self, walltime_s: NDArray[np.float64]) -> None:
+        self._all_s = walltime_s
+
+    @cached_property
+    def _listed_s(self) -> list[float]:
+        """For queues that place jobs: a list is read faster, but most compiled ones need none."""
+        listed_s: list[float] = self._all_s.tolist()
+        return listed_s
 
     def walltime_s(self, job: int) -> float:
-        return self._walltime_s[job]
+        return self._listed_s[job]
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ class Requested(EstimateModel):
     description = "the requested walltime"
 
     def prepare(self, workload: Workload) -> Estimates:
-        return _Fixed(workload.requested_s.tolist())
+        return _Fixed(workload.requested_s)
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ class Actual(EstimateModel):
     description = "the logged run time, as if known beforehand (ActRun)"
 
     def prepare(self, workload: Workload) -> Estimates:
-        return _Fixed(workload.run_time_s.tolist())
+        return _Fixed(workload.run_time_s)
 
 
 Group = tuple[int, ...]

@@ -90,13 +90,15 @@ class QueueSummary:
     """mean_scheduling_s, max_scheduling_s: Wall-clock time in the policy, a job."""
 
 
-def summarise(result: QueueResult) -> QueueSummary:
+def summarise(result: QueueResult, *, lost: bool = True) -> QueueSummary:
     """Return all of a schedule's metrics, over the jobs that ran.
 
     Parameters
     ----------
     result : QueueResult
         Result of `simulate_queue`.
+    lost : bool
+        Compute ``loss_of_capacity``, which takes longer than all else; nan without.
 
     Returns
     -------
@@ -129,7 +131,7 @@ def summarise(result: QueueResult) -> QueueSummary:
         mean_bounded_slowdown=float(bounded_slowdown(result).mean()),
         utilisation=mean_utilisation(result),
         steady_utilisation=steady_state_utilisation(result),
-        loss_of_capacity=loss_of_capacity(result),
+        loss_of_capacity=loss_of_capacity(result) if lost else nan,
         mean_scheduling_s=float(result.scheduling_s.mean()),
         max_scheduling_s=float(result.scheduling_s.max()),
     )

@@ -12,6 +12,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -74,10 +75,15 @@ class FixedRunTimes(RunTimes):
                 f"run time {run_time_s[bad[0]]} s of job index {bad[0]}: it must be > 0"
             )
         self.all_s = run_time_s
-        self._run_time_s: list[float] = run_time_s.tolist()
+
+    @cached_property
+    def _listed_s(self) -> list[float]:
+        """For a run by events: a list is read faster, but a compiled queue reads the array."""
+        listed_s: list[float] = self.all_s.tolist()
+        return listed_s
 
     def work_s(self, job: int) -> float:
-        return self._run_time_s[job]
+        return self._listed_s[job]
 
 
 class RunTimeModel(ABC):

@@ -120,6 +120,7 @@ def test_things_are_counted() -> None:
     texts = [counted(n, what) for n, what in ((1, "snapshot"), (5, "bootstrap log"))]
     assert texts == ["1 snapshot", "5 bootstrap logs"]
     assert counted(1000, "block of the log") == "1,000 blocks of the log"
+    assert counted(40, "batch of jobs") == "40 batches of jobs"
 
 
 def test_ends_that_read_alike_are_one_number() -> None:

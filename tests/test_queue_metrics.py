@@ -70,6 +70,10 @@ def test_capacity_metrics() -> None:
     assert capacity.mean_utilisation(result) == pytest.approx((600 + 400 + 4) / 1500)
     # 4 nodes idle 10-100; B needs 8; C (1 < 4) waits from 20 on.
     assert capacity.loss_of_capacity(result) == pytest.approx(4 * 80 / (10 * 150))
+    every, without = (vars(metrics.summarise(result, lost=lost)) for lost in (True, False))
+    assert np.isnan(without.pop("loss_of_capacity"))
+    assert every.pop("loss_of_capacity") == capacity.loss_of_capacity(result)
+    assert str(every) == str(without)  # a nan is equal to none
     sampled_at, sampled = capacity.sampled_utilisation(result)
     assert sampled_at.tolist() == [0, 60, 120]
     assert sampled == pytest.approx([0.6, 0.6, 0.8])

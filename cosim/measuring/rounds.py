@@ -86,7 +86,7 @@ def round_rows(rounds: Rounds, reference: str) -> Rows:
     before: dict[str, dict[str, object]] = {}
     for number, (found, schedules) in enumerate(rounds, start=1):
         off = {str(row["policy"]): row for row in _summaries(found)}
-        queue = {name: summarise(schedule) for name, schedule in schedules.items()}
+        queue = {name: summarise(run, lost=False) for name, run in schedules.items()}
         base = queue.get(reference)
         for name, mine in queue.items():
             ratio = found.ratios.get(name)

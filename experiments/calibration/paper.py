@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.calibration import (
+    batch_means,
     easy,
     flow_levels,
     neighbours,
@@ -84,6 +85,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
     "three-ways": (three_ways.FUNCTION, three_ways.points, three_ways.analyse),
     "packet-errors": (packet_errors.FUNCTION, packet_errors.points, packet_errors.analyse),
     "neighbours": (neighbours.FUNCTION, neighbours.points, neighbours.analyse),
+    "batch-means": (batch_means.FUNCTION, batch_means.points, batch_means.analyse),
     "easy": (easy.FUNCTION, easy.points, easy.analyse),
 }
 """Of each figure: its point function and points, its analysis, its drawing if it has one."""

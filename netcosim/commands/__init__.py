@@ -55,8 +55,8 @@ def number_of_processes(text: str) -> int:
 
 _RESAMPLES = (
     "logs that the queues are simulated on for intervals of waits; 0: none (default 200, or as "
-    "many as have ten million jobs under all policies, but at least 20; 0 where the queues are "
-    "not compiled)"
+    "many as have ten million jobs under all policies, but at least 20, or batch means of a long "
+    "log; 0 where the queues are not compiled)"
 )
 _SUMMARY = "one page to forward, .pdf or .png: recommendation, main figure and table"
 _OPTIONS: dict[str, dict[str, Any]] = {

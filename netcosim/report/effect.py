@@ -91,7 +91,7 @@ class Effect:
     low: float = math.nan
     high: float = math.nan
     sample: str = "run"
-    """The unit of sampling: snapshot, block of the log, repetition, window."""
+    """The unit of sampling: snapshot, block of the log, batch of jobs, repetition, window."""
     samples: int = 1
     """Independent ones (`distinct`)."""
     method: str = ""
@@ -323,9 +323,10 @@ def effect_rows(effects: Sequence[Effect]) -> list[dict[str, object]]:
 
 
 def counted(count: int, what: str) -> str:
-    """Format a number of things: "1 snapshot", "5 bootstrap logs", "10 blocks of the log"."""
+    """Format a number of things: "1 snapshot", "5 batches of jobs", "10 blocks of the log"."""
     noun, of, rest = what.partition(" of ")
-    return f"{count:,} {noun}{'' if count == 1 else 's'}{of}{rest}"
+    plural = "es" if noun.endswith("ch") else "s"
+    return f"{count:,} {noun}{'' if count == 1 else plural}{of}{rest}"
 
 
 def number(value: float) -> str:

@@ -37,6 +37,8 @@ FEW = f"No interval: it needs at least {LEAST_SAMPLES} snapshots (run.snapshots)
 OTHER_JOBS = "seed = [1, 2, 3, 4, 5]"
 OTHER_BLOCKS = "repetition = {from = 0, to = 9, step = 1}"
 """Keys of ``[run]`` that repeat a run with other samples: of synthetic jobs, and of a log."""
+_OTHER_LOGS = "queues on other logs, with speed-ups of snapshots drawn again"
+_BATCH_MEANS = "batch means of the run's jobs"
 _QUEUE = {"wait": WAIT, "turnaround": TURNAROUND, "slowdown": SLOWDOWN, "makespan": MAKESPAN}
 """By the name that a column of its ratio begins with."""
 
@@ -104,10 +106,11 @@ def _of_queue(
     value = float(row[column])
     before = None if base is None or base.get(column) is None else float(base[column])
     drawn = next(iter(tables.get("queue_intervals", ())), {})
+    sample = drawn.get("sample", "sequence of jobs")
     own |= {
-        "sample": drawn.get("sample", "sequence of jobs"),
+        "sample": sample,
         "samples": drawn.get("samples", 1),
-        "method": "queues on other logs, with speed-ups of snapshots drawn again",
+        "method": _BATCH_MEANS if sample == "batch of jobs" else _OTHER_LOGS,
         "levels": None if before is None else (before, value),
     }
     ratio = row.get(f"{name}_ratio")

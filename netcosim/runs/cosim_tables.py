@@ -59,9 +59,12 @@ def result_tables(result: CosimResult) -> dict[str, Rows]:
     [('rdn', 30), ('simple', 30)]
     """
     need_kinds("result_tables", {"result": (result, CosimResult)})
-    summaries, elsewhere = result.summaries(), result.reference.elsewhere is not None
+    elsewhere = result.reference.elsewhere is not None
+    summaries = {name: summarise(run, lost=False) for name, run in result.schedules.items()}
     reference = (
-        summarise(result.reference_schedule) if elsewhere else summaries[result.reference.policy]
+        summarise(result.reference_schedule, lost=False)
+        if elsewhere
+        else summaries[result.reference.policy]
     )
     tables: dict[str, Rows] = {
         "policies": [

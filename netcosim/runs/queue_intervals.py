@@ -44,13 +44,14 @@ FloatArray = NDArray[np.float64]
 Tables = dict[str, Rows]
 
 
-METRICS = ("wait", "turnaround", "slowdown", "makespan")
+PER_JOB = {"wait": wait_s, "turnaround": turnaround_s, "slowdown": bounded_slowdown}
+METRICS = (*PER_JOB, "makespan")
 
 
 def queue_metrics(schedule: QueueResult) -> dict[str, float]:
     """Return the metrics that have intervals, over the jobs that ran."""
     ran = schedule.of_those_that_ran
-    means = (float(f(ran).mean()) for f in (wait_s, turnaround_s, bounded_slowdown))
+    means = (float(f(ran).mean()) for f in PER_JOB.values())
     return dict(zip(METRICS, (*means, makespan_s(ran)), strict=True))
 
 
@@ -64,10 +65,14 @@ class Redrawn:
     """That each log is drawn from; inf for jobs that are generated."""
     n_snapshots: float = np.inf
     """That speed-ups were measured at; inf where they were not."""
+    n_batches: int = 0
+    """Of the run's own jobs, which take the place of logs (`netcosim.runs.queue_batches`)."""
 
     @property
     def sample(self) -> tuple[str, int]:
         """The unit of which there are fewest, and how many."""
+        if self.n_batches:
+            return "batch of jobs", self.n_batches
         of_jobs = ("set of generated jobs", self.resamples)
         if not np.isinf(self.n_blocks):
             of_jobs = ("block of the log", int(self.n_blocks))
@@ -77,7 +82,9 @@ class Redrawn:
 
     @property
     def resamples(self) -> int:
-        """Number of logs."""
+        """Number of other logs."""
+        if self.n_batches:
+            return 0
         found = [len(values) for metrics in self.metrics.values() for values in metrics.values()]
         return max(found, default=0)
 
@@ -114,15 +121,14 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
     The result is that of a model whose run times are fixed (`queuesim.runtime.RunTimeModel.fixed`).
     """
     queues, model, names = result.queues, result.run_time_model, tuple(result.schedules)
-    speedups = _measured_here(result)
-    # other seeds may give jobs that no policy can place
-    source = replace(result.config.workload.source(), larger_jobs="drop")
+    speedups = measured_in_run(result)
+    source = other_source(result)
 
     def compute(numbers: Sequence[int], report: ReportProgress) -> Columns:
         values: dict[str, list[list[float]]] = {name: [] for name in names}
         for done, number in enumerate(numbers, start=1):
             which = f"log {number}"
-            if (other := _other_log(queues, source, which)) is None:
+            if (other := other_log(queues, source, which)) is None:
                 continue
             again = model
             if speedups is not None:
@@ -146,7 +152,7 @@ def redrawn(result: CosimResult, resamples: int, runner: TaskRunner | None = Non
     return Redrawn(metrics, blocks, np.inf if speedups is None else speedups.n_snapshots)
 
 
-def _measured_here(result: CosimResult) -> ResampledSpeedups | None:
+def measured_in_run(result: CosimResult) -> ResampledSpeedups | None:
     """Return what the run's speed-ups are resampled from; None where it has not measured them."""
     table, measurement = getattr(result.run_time_model, "table", None), result.measurement
     # a table of a file, or relative to isolated runs, is not that of the snapshots
@@ -159,7 +165,12 @@ def _measured_here(result: CosimResult) -> ResampledSpeedups | None:
     return found if found.n_snapshots else None
 
 
-def _other_log(queues: Queues, source: JobSource, which: str) -> Queues | None:
+def other_source(result: CosimResult) -> JobSource:
+    """Return the source of other logs: other seeds may give jobs that no policy can place."""
+    return replace(result.config.workload.source(), larger_jobs="drop")
+
+
+def other_log(queues: Queues, source: JobSource, which: str) -> Queues | None:
     """Return the queues with generated or resampled jobs; None if a policy can place none."""
     draws = queues.draws
     if source.log is None:

@@ -102,9 +102,14 @@ def _with_intervals(
     """Return the tables with intervals of waits, if these are wanted or cheap."""
     if resamples == 0:
         return tables
+    from netcosim.runs.queue_batches import batched
     from netcosim.runs.queue_intervals import default_resamples, redrawn, with_intervals
 
     if resamples is None:
+        if (batches := batched(result)) is not None:
+            jobs = f"{len(result.workload):,} jobs"
+            print_line(f"intervals of waits come from {batches.n_batches} batches of the {jobs}")
+            return with_intervals(tables, result, batches)
         resamples = default_resamples(result)
     seconds = resamples * len(result.schedules) * len(result.workload) * _QUEUED_JOB_S
     if seconds > _LONG_S:

@@ -149,6 +149,10 @@ class KernelLocator:
         """Return the first line, which separates functions of one name in one file."""
         return str(self._first_line)
 
+    def data_files(self, base: str) -> str:
+        """Return Numba's pattern of file names, with a part that no other process has."""
+        return f"{base}.{{number:d}}.{os.urandom(8).hex()}.nbc"
+
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> KernelLocator | None:
         """Return the locator of a kernel, or None for any other function."""

@@ -19,6 +19,7 @@ from numba.core.runtime.nrt import rtsys
 from netsim.kernel_cache import KernelLocator
 
 _load: Any = FunctionCache.load_overload
+_save: Any = FunctionCache.save_overload
 _unserialize: Any = JITCodeLibrary._unserialize
 
 
@@ -32,6 +33,18 @@ def _load_kernel(cache: Any, sig: Any, target_context: Any) -> Any:
     rtsys.initialize(target_context)
     with cache._guard_against_spurious_io_errors():
         return cache._load_overload(sig, target_context)
+
+
+def _save_kernel(cache: Any, sig: Any, data: Any) -> None:
+    """Save a compiled function; a kernel in a file whose name no other process gives.
+
+    Numba numbers the files of a function's signatures. Two processes that save two signatures at
+    once take the same number, and one signature would later be loaded with the other's code.
+    """
+    locator = cache._impl.locator
+    if isinstance(locator, KernelLocator):
+        cache._cache_file._data_name_pattern = locator.data_files(cache._impl.filename_base)
+    _save(cache, sig, data)
 
 
 class _LinkedLibrary(JITCodeLibrary):
@@ -94,6 +107,7 @@ if KernelLocator not in CacheImpl._locator_classes:
     # a version of Numba without these parts of its own loads kernels with the registries
     if {"_load_overload", "_guard_against_spurious_io_errors"} <= set(dir(FunctionCache)):
         FunctionCache.load_overload = _load_kernel  # type: ignore[method-assign]
+    FunctionCache.save_overload = _save_kernel  # type: ignore[method-assign]
     JITCodeLibrary._unserialize = _LinkedLibrary._unserialize  # type: ignore[method-assign]
 
 KERNEL: dict[str, Any] = {"cache": True, "_nrt": True}
@@ -121,6 +135,8 @@ INNER_KERNEL: dict[str, Any] = PLAIN_KERNEL | _INNER
 """For kernels that only kernels call: nothing is compiled to call them from Python.
 
 What takes arrays in NamedTuples apart for such a call takes longer to compile than many a kernel.
+Called from Python it ends the process. It must not print, raise an error with values, use object
+mode or call kernels in a circle: Numba sets what these need in translated code alone.
 """
 
 FINITE_KERNEL: dict[str, Any] = INNER_KERNEL | {"fastmath": {"nnan", "ninf", "nsz"}}

@@ -79,8 +79,9 @@ def csv_records(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield ``file:line`` and the cells by column of each row of a table.
 
-    The first row is the head; it has all ``needed`` columns, and no others than the ``allowed``
-    ones if these are given. Rows without text and rows that begin with # are left out.
+    The first row is the head; it has all ``needed`` columns, no name twice, and no others than the
+    ``allowed`` ones if these are given. Spreadsheets add columns without a name: there may be any
+    number. Rows without text and rows that begin with # are left out.
     """
     head: list[str] = []
     for line, row in csv_cells(path, io.StringIO(text, newline=""), strict=True):
@@ -104,9 +105,9 @@ def _check_head(
     for name in head:
         if allowed is not None and name not in allowed:
             raise NetcosimError(f"{where}: {unknown_name('column', name, allowed)}")
-    for name in (*needed, *head):
+    for name in (*needed, *filter(None, head)):
         if head.count(name) != 1:
             raise NetcosimError(
-                f"{where}: column {name} occurs {head.count(name)} times in the header; it must "
+                f"{where}: column {name!r} occurs {head.count(name)} times in the header; it must "
                 "be there once"
             )

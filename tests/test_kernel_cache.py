@@ -8,9 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from numba import types
+from numba.core.caching import FunctionCache
 
+from alloc.hierarchy.kernels_leaves import better
 from netsim import kernel_cache as module
 from netsim.kernel_cache import (
     KernelLocator,
@@ -137,3 +142,63 @@ def test_a_kernel_that_only_kernels_call_is_kept_for_them(tmp_path: Path) -> Non
     *rest, inner_hits = run()
     assert rest == [*answer, "0"]
     assert int(inner_hits) > 0
+
+
+def test_processes_that_save_at_once_keep_their_own_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both look at the empty index; the second writes its index first and its data last."""
+    monkeypatch.setenv("NETCOSIM_CACHE_DIR", str(tmp_path))
+    context = better.targetctx
+    first, second = (FunctionCache(better.py_func) for _ in range(2))
+    for cache in (first, second):
+        monkeypatch.setattr(cache._impl, "check_cachable", lambda _: True)
+        monkeypatch.setattr(cache._impl, "reduce", lambda data: data.code)
+        monkeypatch.setattr(cache._impl, "rebuild", lambda _, code: code)
+
+    def save(cache: Any, kind: Any, code: str) -> None:
+        cache.save_overload((kind,), SimpleNamespace(codegen=context.codegen(), code=code))
+
+    save_index, save_data = first._cache_file._save_index, second._cache_file._save_data
+    late: list[tuple[str, str]] = []
+
+    def save_index_after_second(overloads: dict[Any, str]) -> None:
+        save(second, types.float64, "of floats")
+        save_index(overloads)
+
+    monkeypatch.setattr(first._cache_file, "_save_index", save_index_after_second)
+    monkeypatch.setattr(second._cache_file, "_save_data", lambda *data: late.append(data))
+    save(first, types.int64, "of integers")
+    save_data(*late[0])
+    assert first.load_overload((types.int64,), context) == "of integers"
+
+
+INNER = {"INNER_KERNEL", "FINITE_KERNEL", "INNER_ALLOCATING_KERNEL", "HOT_KERNEL"}
+
+
+def needing_python(source: str) -> list[str]:
+    """Return the inner kernels that print, raise or have a block of object mode."""
+    return [
+        function.name
+        for function in ast.walk(ast.parse(source))
+        if isinstance(function, ast.FunctionDef)
+        and any(
+            isinstance(node, ast.Name) and node.id in INNER
+            for decorator in function.decorator_list
+            for node in ast.walk(decorator)
+        )
+        and any(
+            isinstance(node, ast.Raise | ast.With)
+            or (isinstance(node, ast.Name) and node.id == "print")
+            for node in ast.walk(function)
+        )
+    ]
+
+
+def test_inner_kernels_need_nothing_of_python() -> None:
+    raising = "@njit(**{})\ndef f(x):\n    if x > 2:\n        raise ValueError(x)\n"
+    assert needing_python(raising.format("HOT_KERNEL")) == ["f"]
+    assert needing_python(raising.format("KERNEL")) == []
+    assert {
+        p.name: names for p in kernel_sources() if (names := needing_python(p.read_text()))
+    } == {}

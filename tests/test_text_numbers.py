@@ -19,7 +19,14 @@ from netcosim.executors.mpi import _first_number
 from netcosim.executors.slurm_jobs import slurm_options
 from netcosim.runs.points import replaced
 from netsim.errors import NetcosimError
-from netsim.text_numbers import MAX_WHOLE, csv_cells, need_whole, number_of, whole_number
+from netsim.text_numbers import (
+    MAX_WHOLE,
+    csv_cells,
+    csv_records,
+    need_whole,
+    number_of,
+    whole_number,
+)
 from patterns.goal import read_trace
 from queuesim.site.quotas import QuotaKeys
 from workloads.importers.assemble import job_numbers
@@ -143,3 +150,27 @@ def test_a_menu_of_negative_sides(tmp_path: Path) -> None:
         read_machine(menu)
     menu.write_text("name,midplanes,shape\np,R00-M0 R00-M1,1x2\n")
     assert read_machine(menu).partitions[0].shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2\n",
+        "a,b\r\n1,2\r\n",
+        "\n# note\n,\n a , b \n\n'1','2'\n".replace("'", '"'),
+        "a,b,,\n1,2,,\n",
+    ],
+)
+def test_records_of_a_table(text: str) -> None:
+    """Blank lines, comments and the columns without a name that a spreadsheet adds do no harm."""
+    [(where, cells)] = csv_records("t.csv", text, ("a", "b"))
+    assert where == f"t.csv:{text[: text.index('1')].count(chr(10)) + 1}"
+    assert {name: cell for name, cell in cells.items() if name} == {"a": "1", "b": "2"}
+
+
+def test_a_columns_name_with_a_line_break_is_one_line_of_error() -> None:
+    with pytest.raises(NetcosimError) as caught:
+        list(csv_records("t.csv", 'a,"x\ny","x\ny"\n', ("a",)))
+    assert str(caught.value) == (
+        r"t.csv:3: column 'x\ny' occurs 2 times in the header; it must be there once"
+    )

@@ -292,6 +292,6 @@ def month_window(month: str, start_unix_s: float) -> tuple[float, float]:
 
 
 def ended_before(jobs: Workload, begin_s: float) -> Workload:
-    """Return the jobs of `HISTORY_S` before an instant that had ended by then, as logged."""
+    """Return the jobs submitted in `HISTORY_S` before an instant that had ended by then."""
     end_s = np.nan_to_num(jobs.wait_s) + jobs.submit_s + jobs.run_time_s
     return select(jobs, (end_s <= begin_s) & (jobs.submit_s >= begin_s - HISTORY_S))

@@ -131,6 +131,8 @@ class KernelLocator:
 
     def __init__(self, py_func: Callable[..., Any], folder: Path) -> None:
         self._folder = folder
+        # what Numba names where it cannot keep a function, for instance without optimisation
+        self._py_file = py_func.__code__.co_filename
         self._first_line = py_func.__code__.co_firstlineno
 
     def get_cache_path(self) -> str:

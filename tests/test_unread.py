@@ -74,6 +74,8 @@ SAME_IN_BASE = {
     ),
     # without headers packets of any size have the same bytes
     "iterations": ("machine.recipe", "machine.packet.packet_bytes", "machine.packet.preset"),
+    # the two jobs of the window have reservations among four as among all
+    "conservative, cut": ("queue.reservations",),
     # no buffer of the size by default or of the example's fills
     "two rails": ("machine.packet.buffer_bytes",),
 }

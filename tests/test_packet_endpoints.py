@@ -243,10 +243,14 @@ def test_one_group_must_end():
 
 
 def test_messages_of_a_port_take_turns(run):
-    """Three messages of two packets: two of them in turn, the third when one of them has left."""
+    """Three messages of two packets: two of them in turn, the third when one of them has left.
+
+    Each run ends after 10 us, so that an engine that sends a packet again and again fails here.
+    """
     sent = traffic([Step([Send(1, 2000)] * 3)], [Step(need=3)])
     for messages, ends_us in ((1, (2, 4, 6)), (2, (3, 4, 6)), (3, (4, 5, 6)), (9, (4, 5, 6))):
-        done = run(line([0, 0]), sent, replace(config(), port_messages=messages))
+        packets = replace(config(), port_messages=messages)
+        done = run(line([0, 0]), sent, packets, until_s=10e-6)
         ends_ps = [1_000_000 * end + 2 * L + R for end in ends_us]
         assert done.message_finish_ps.tolist() == ends_ps
 

@@ -373,8 +373,8 @@ def test_what_a_domain_has_sent_is_the_next_event_of_all(threads: int) -> None:
 
     Nodes have links of S a packet and of latency N, the cable S / 10 and C. The first packet starts
     on the cable when its tail has come but for S / 10, at N + R + 0.9 S, and leaves router 1 at
-    N + R + 0.9 S + C + R + S. Its space is seen a latency C later: the next event of all, with which
-    the second starts. That is at router 1 another C + R later, before the first is at its node.
+    N + R + 0.9 S + C + R + S. Its space is seen C later: the next event of all, with which the
+    second starts. That is at router 1 another C + R later, before the first is at its node.
     """
     node, cable, size = 150_000, 10_000, 1_000_000
     send = [Step([Send(2, 1000)])]

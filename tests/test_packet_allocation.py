@@ -20,6 +20,7 @@ from test_packet_crossbar import A, L, S, switch
 
 from netsim.errors import NetcosimError
 from netsim.packet.model import (
+    ARBITRATIONS,
     INPUT_QUEUED,
     NetworkDeadlockError,
     PacketConfig,
@@ -74,22 +75,39 @@ def test_a_channel_is_held_until_its_head_has_crossed(simulate, n, last):
     assert second == A + (2 * overhead + S // 2 if n == 1 else overhead + S) + S + L
 
 
-def test_an_input_fifo_passes_by_a_full_one_of_its_class(simulate: Simulate) -> None:
+@pytest.mark.parametrize("overhead", [0, O])
+def test_an_input_fifo_passes_by_a_full_one_of_its_class(simulate: Simulate, overhead: int) -> None:
     """Buffers of one packet behind a cable of a quarter of the speed; credits are needed.
 
     The second packet takes channel 1, whose buffer is free, and follows the first on the cable.
-    With one channel it needs the credit of the first, which has crossed at 2 (A + O) + 4 S.
+    Without an overhead the first has left channel 0, and channel 1 is the next in turn as the cable
+    has sent one packet. With one channel it needs the credit of the first, which has crossed at
+    2 (A + O) + 4 S.
     """
     times = {}
     for n in (1, 2):
-        settings = allocated(O, n, buffer=1000, output_buffer_bytes=BIG, crossing_requires="credit")
+        settings = allocated(
+            overhead, n, buffer=1000, output_buffer_bytes=BIG, crossing_requires="credit"
+        )
         got = simulate(line([0, 1], [4000]), flows([(0, 1)] * 2, 1000, 2), settings)
         times[n] = got.message_finish_ps.tolist()
     # over the cable from A + O on, and from its end another O later
-    first = 2 * (A + O) + 4 * S
+    first = 2 * (A + overhead) + 4 * S
     credit = first + L
     assert times[2] == [first + L, first + 4 * S + L]
-    assert times[1] == [first + L, credit + A + O + 4 * S + L]
+    assert times[1] == [first + L, credit + A + overhead + 4 * S + L]
+
+
+@pytest.mark.parametrize("arbitration", ARBITRATIONS)
+def test_an_input_begins_one_crossing_in_a_tick(simulate: Simulate, arbitration: str) -> None:
+    """Three packets of node 0 to three nodes, in channels 0, 1 and 0; a crossing takes 2 S.
+
+    The first crosses from A on. The others come at A + S and at A + 2 S, when it has crossed: one
+    of them crosses then, the other at A + 4 S. Each arrives 2 S + L after it begins to cross.
+    """
+    settings = allocated(0, 2, speedup=0.5, arbitration=arbitration)
+    got = finish(simulate, [(0, 1), (0, 2), (0, 3)], settings)
+    assert got == [A + 2 * i * S + L for i in (1, 2, 3)]
 
 
 def test_a_bid_leaves_its_own_head_the_space(simulate):

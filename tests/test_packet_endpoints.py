@@ -35,6 +35,12 @@ def test_processor_time_of_a_byte_that_is_sent(run):
     assert done.rank_finish_ps.tolist() == [350_000, 200_000 + 1_500_000 + 2 * L + R]
 
 
+def test_processor_time_of_each_byte_that_is_received(run):
+    """Three packets are in at 3 us + 2 L + R; their 3000 bytes take 1 ns each."""
+    done = run(line([0, 0]), traffic([Step([Send(1, 3000)])], [Step(need=1)]), config(copy_ps=1000))
+    assert done.rank_finish_ps.tolist() == [0, 3_000_000 + 2 * L + R + 3_000_000]
+
+
 def test_messages_that_cost_nothing_are_posted_together(run):
     """0.1 fs a byte: 10 ps for the long message, and less than half a tick for the others.
 
@@ -56,6 +62,17 @@ def test_arrivals_that_wait_are_received_in_their_order(run):
     )
     done = run(line([0] * 3), sent, config(copy_ps=1000))
     assert done.rank_finish_ps[2] == 11_500_000
+
+
+def test_the_arrival_that_waited_longest_is_received_first(run):
+    """As above, but rank 2 needs one message: it is done when it has received 1000 bytes."""
+    sent = traffic(
+        [Step([Send(2, 1000)])],
+        [Step([Send(2, 500)], compute_ps=1_000_000)],
+        [Step(compute_ps=10_000_000, need=1)],
+    )
+    done = run(line([0] * 3), sent, config(copy_ps=1000))
+    assert done.rank_finish_ps[2] == 11_000_000
 
 
 def test_a_port_that_sends_or_receives_has_its_efficiency(run):
@@ -243,10 +260,14 @@ def test_one_group_must_end():
 
 
 def test_messages_of_a_port_take_turns(run):
-    """Three messages of two packets: two of them in turn, the third when one of them has left."""
+    """Three messages of two packets: two of them in turn, the third when one of them has left.
+
+    Each run ends after 10 us, so that an engine that sends a packet again and again fails here.
+    """
     sent = traffic([Step([Send(1, 2000)] * 3)], [Step(need=3)])
     for messages, ends_us in ((1, (2, 4, 6)), (2, (3, 4, 6)), (3, (4, 5, 6)), (9, (4, 5, 6))):
-        done = run(line([0, 0]), sent, replace(config(), port_messages=messages))
+        packets = replace(config(), port_messages=messages)
+        done = run(line([0, 0]), sent, packets, until_s=10e-6)
         ends_ps = [1_000_000 * end + 2 * L + R for end in ends_us]
         assert done.message_finish_ps.tolist() == ends_ps
 

@@ -146,8 +146,18 @@ def test_agree_on_whatever_ugal_compares(name, compares, weight):
     assert_same(fast, plain)
 
 
-@pytest.mark.parametrize("name", first_only(["ugal-l", "ugal-g", "par"]))
-def test_agree_with_a_bias_in_picoseconds(name):
+@pytest.mark.parametrize(
+    ("name", "compares"),
+    first_only(
+        [
+            pytest.param("ugal-l", "output-queue"),
+            pytest.param("ugal-l", "used-credits"),
+            pytest.param("ugal-g", None),
+            pytest.param("par", None),
+        ]
+    ),
+)
+def test_agree_with_a_bias_in_picoseconds(name, compares):
     """UGAL's bias of four packets changes the run, and one of a thousand changes it again: it is
     in picoseconds for both engines, though the fast one counts in ticks of 500,000."""
     topology = dragonfly(
@@ -157,8 +167,9 @@ def test_agree_with_a_bias_in_picoseconds(name):
     program = _burst(topology.n_nodes, 3000, 3)
     traffic = combine([program], [np.arange(topology.n_nodes)])
     ends = set()
+    keys = {} if compares is None else {"ugal_compares": compares}
     for bias_ps in (0, 4_000_000, 1_000_000_000):
-        routing = make_routing(topology, name, {"ugal_bias_s": bias_ps * 1e-12})
+        routing = make_routing(topology, name, {"ugal_bias_s": bias_ps * 1e-12, **keys})
         plain = simulate_reference(routing, traffic, config, np.random.default_rng(5))
         fast = simulate_packets(routing, traffic, config, np.random.default_rng(5))
         assert_same(fast, plain)

@@ -66,6 +66,16 @@ def test_a_striped_message_takes_the_time_of_its_longest_part(run, rails, packet
     assert done.link_packets[:rails].max() == packets_behind
 
 
+def test_only_the_last_packet_of_a_striped_message_is_shorter(run):
+    """Packets of 1000, 1000, 1000 and 500 bytes on two rails, two on each.
+
+    The fourth is the last of the second rail's part: that part has 1500 bytes.
+    """
+    done = run(ring([0] * 4, 2), traffic_of([Step([Send(1, 3500)])], [Step(need=1)]), config())
+    assert done.link_bytes[:2].tolist() == [2000, 1500]
+    assert done.message_finish_ps.tolist() == [SHORT + 2_000_000]
+
+
 @pytest.mark.parametrize("policy", ["round-robin", "pinned"])
 def test_a_message_on_one_rail_takes_as_long_as_with_one_rail(run, policy):
     packets = replace(config(), rail_policy=policy)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_cases import Send, Step, config, line, one_way_ring, traffic
+from packet_cases import R, Send, Step, config, line, one_way_ring, traffic
 from selection import examples, first_only
 
 from experiments.validation.cases import Case, random_case
@@ -365,6 +365,40 @@ def test_auto_goes_by_the_machine_and_the_cores(monkeypatch: pytest.MonkeyPatch)
     assert threads_used(large, PacketConfig(), AUTO, 99_000) == 1
     assert threads_used(large, PacketConfig(), 2, 1) == 2
     assert threads_used(small, PacketConfig(), 99) == 16
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_a_domain_has_sent_is_the_next_event_of_all(threads: int) -> None:
+    """Two packets meet before a cable to the other domain; the buffer behind it holds one.
+
+    Nodes have links of S a packet and of latency N, the cable S / 10 and C. The first packet starts
+    on the cable when its tail has come but for S / 10, at N + R + 0.9 S, and leaves router 1 at
+    N + R + 0.9 S + C + R + S. Its space is seen C later: the next event of all, with which the
+    second starts. That is at router 1 another C + R later, before the first is at its node.
+    """
+    node, cable, size = 150_000, 10_000, 1_000_000
+    send = [Step([Send(2, 1000)])]
+    done = simulate_packets(
+        line([0, 0, 1], [100], [cable], node_latency_ps=node),
+        traffic(send, send, [Step(need=2)]),
+        config(buffer=1000),
+        np.random.default_rng(0),
+        threads=threads,
+    )
+    left = node + R + 900_000 + cable + R + size
+    second = left + cable + cable + R + size + node
+    assert done.message_finish_ps.tolist() == [left + node, second]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_window_does_not_go_beyond_the_end(threads: int) -> None:
+    """Rank 0 sends 3 packets at 20 us, over a cable of 5 us; the run ends after 1.5 of them."""
+    jobs = traffic([Step([Send(1, 3000)], compute_ps=20_000_000)], [Step(need=1)])
+    routing = line([0, 1], [1000], [5_000_000])
+    done = simulate_packets(
+        routing, jobs, config(), np.random.default_rng(0), until_s=21.5e-6, threads=threads
+    )
+    assert done.link_packets.tolist() == [2, 0, 0, 0, 2, 0]
 
 
 def test_more_threads_than_nodes_that_send() -> None:

@@ -9,7 +9,7 @@ from packet_cases import L, R, Send, Step, config, line, traffic
 from experiments.validation.reference.decisions import choose_of
 from experiments.validation.reference.packets import simulate_reference
 from experiments.validation.reference.view import View
-from netsim.packet.model import serialisation_ps
+from netsim.packet.model import serialisation_ps, to_ps
 from netsim.routing.base import Hop
 from netsim.routing.kernels_random import packet_key
 
@@ -80,3 +80,8 @@ def test_serialisation_is_rounded_half_up_and_at_least_a_picosecond(
 ) -> None:
     """3.33, 16.67, 2.5 and 0.1 ps; 7 ns."""
     assert serialisation_ps(wire_bytes, bandwidth_Bps) == expected
+
+
+def test_a_duration_is_rounded_half_to_even() -> None:
+    """1.6, 2.5 and 3.5 ps."""
+    assert [to_ps(ps * 1e-12) for ps in (1.6, 2.5, 3.5)] == [2, 2, 4]

@@ -106,8 +106,10 @@ def _check_head(
         if allowed is not None and name not in allowed:
             raise NetcosimError(f"{where}: {unknown_name('column', name, allowed)}")
     for name in (*needed, *filter(None, head)):
-        if head.count(name) != 1:
+        found = head.count(name)
+        if found == 0:
+            raise NetcosimError(f"{where}: no column {name!r}; the head is {','.join(head)[:80]!r}")
+        if found > 1:
             raise NetcosimError(
-                f"{where}: column {name!r} occurs {head.count(name)} times in the header; it must "
-                "be there once"
+                f"{where}: column {name!r} occurs {found} times in the header; once is allowed"
             )

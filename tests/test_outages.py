@@ -41,7 +41,7 @@ def test_cells_are_found_by_their_heads(tmp_path: Path) -> None:
     [
         ("", "o.csv: empty; it needs a head, start_s,end_s,nodes,kind"),
         ("# nothing\n", "o.csv: empty"),
-        ("start_s,end_s,nodes\n", "o.csv:1: column 'kind' occurs 0 times in the header"),
+        ("start_s,end_s,nodes\n", "o.csv:1: no column 'kind'; the head is 'start_s,end_s,nodes'"),
         (f"{HEAD},kind\n", "o.csv:1: column 'kind' occurs 2 times in the header"),
         (f"{HEAD},account,account\n", "o.csv:1: column 'account' occurs 2 times in the header"),
         (f"{HEAD},state\n", "o.csv:1: unknown column 'state'"),

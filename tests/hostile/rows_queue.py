@@ -64,7 +64,7 @@ ROWS = [
         "policy 'ta' cannot be kept to some nodes",
     ),
     outages("no head", "0,10,1,failure\n", "o.csv:1: unknown column"),
-    outages("a column too few", "start_s,end_s,nodes\n", "o.csv:1: column kind"),
+    outages("a column too few", "start_s,end_s,nodes\n", "o.csv:1: no column 'kind'"),
     outages("a cell too few", HEAD + "0,10,1\n", "o.csv:2: 3 cells; the head has 4"),
     outages("a time that is none", HEAD + "now,10,1,failure\n", "o.csv:2: start_s = 'now'"),
     outages("backwards", HEAD + "10,5,1,failure\n", "o.csv:2: 10 to 5 s; the end must be after"),

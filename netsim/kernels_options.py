@@ -67,7 +67,7 @@ class _LinkedLibrary(JITCodeLibrary):
 
     @property
     def codegen(self) -> _LinkedLibrary:
-        """What Numba tells where the objects are that the code refers to (`set_env`)."""
+        """What Numba gives the addresses of objects that the code refers to (`set_env`)."""
         return self
 
     def set_env(self, env_name: str, env: Any) -> None:

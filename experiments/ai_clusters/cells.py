@@ -23,7 +23,7 @@ from cosim.run_times.iterations import Iterations
 from experiments.kit.claims import ClaimBuilder, claims_frame
 from experiments.kit.data import read_data
 from experiments.kit.frames import cells
-from experiments.kit.log_study import offered_work, study_point
+from experiments.kit.log_study import offered_load_of, study_point
 from experiments.kit.logs import PaperLog, log_notes, present
 from experiments.kit.papers import Analysis, Options, Point
 from netcosim.config.content import checked_config
@@ -169,7 +169,7 @@ def jobs_of(context: RunContext, labels: Mapping[str, Any]) -> Workload:
     if context.config.workload.log is not None and labels["draw"]:
         jobs = drawn_log(jobs, point_rng({"draw": labels["draw"]}, "blocks"))
     return scale_arrivals(
-        jobs, offered_work(jobs, context.queues.topology.n_nodes) / labels["load"]
+        jobs, offered_load_of(jobs, context.queues.topology.n_nodes) / labels["load"]
     )
 
 

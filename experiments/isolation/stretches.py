@@ -11,7 +11,7 @@ import numpy as np
 from cosim.parameters import PLACED
 from experiments.kit.data import read_data
 from experiments.kit.fat_tree_logs import ATLAS, KTH, LINK_BPS, THUNDER, fat_tree
-from experiments.kit.log_study import offered_work, study_content
+from experiments.kit.log_study import offered_load_of, study_content
 from experiments.kit.logs import PaperLog, present
 from experiments.kit.papers import Options
 from experiments.kit.study_mix import study_mix
@@ -85,7 +85,7 @@ class Stretch:
         """
         if load == AT_ONCE or load in PLACED:
             return {**self.workload, "all_at_zero": True}
-        factor = offered_work(self.jobs, self.n_nodes) / float(load)
+        factor = offered_load_of(self.jobs, self.n_nodes) / float(load)
         return {**self.workload, "all_at_zero": False, "arrival_factor": factor}
 
 

@@ -52,7 +52,7 @@ def study_point(experiment: str, content: Mapping[str, Any], labels: Mapping[str
     }
 
 
-def offered_work(workload: Workload, n_nodes: int) -> float:
+def offered_load_of(workload: Workload, n_nodes: int) -> float:
     """Return the work of all jobs over what so many nodes do between the first and last arrival.
 
     Infinite if all jobs arrive at once.

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from experiments.ai_clusters import cells, conclusions
-from experiments.kit.log_study import offered_work
+from experiments.kit.log_study import offered_load_of
 from experiments.kit.papers import Options
 from netcosim.config.content import checked_config
 from netcosim.runs.run_context import run_context
@@ -62,7 +62,7 @@ def test_draws_are_the_same_jobs_on_every_network_at_the_load_of_the_cell() -> N
         labels: Any = point["labels"]
         context = run_context(checked_config(point["config"]))  # type: ignore[arg-type]
         jobs = cells.jobs_of(context, labels)
-        offered = offered_work(jobs, context.queues.topology.n_nodes)
+        offered = offered_load_of(jobs, context.queues.topology.n_nodes)
         assert offered == pytest.approx(labels["load"])
         kept = found.setdefault(labels["log"], jobs)
         assert np.array_equal(kept.submit_s, jobs.submit_s)

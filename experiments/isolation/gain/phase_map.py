@@ -19,7 +19,7 @@ from experiments.isolation.gain.trial import TIME_USED, GainTrial
 from experiments.isolation.gain.verdict import METRICS, QUANTITIES
 from experiments.isolation.phase_figure import draw_phases, verdict_legend
 from experiments.isolation.phases import NOT, PAYS, UNKNOWN, word
-from experiments.kit.log_study import offered_work
+from experiments.kit.log_study import offered_load_of
 from experiments.kit.results import Tables
 from experiments.kit.study import Frames, Report, Request, Study, Trial
 from experiments.kit.study_config import TimeBudget
@@ -59,7 +59,7 @@ def config_at(config: Config, load: str, share: float) -> Config:
     elif load != AT_ONCE:
         logged = checked_config(replaced(content, {"workload.all_at_zero": False}))
         queues = run_context(logged).queues
-        offered = offered_work(queues.jobs, queues.topology.n_nodes)
+        offered = offered_load_of(queues.jobs, queues.topology.n_nodes)
         if math.isinf(offered):
             raise NetcosimError(
                 f"{queues.jobs.name}: all jobs arrive at once, so there is no load to vary; "

@@ -14,7 +14,7 @@ from experiments.isolation import cells
 from experiments.isolation.gain.phase_map import AT_ONCE, POINTS, config_at, map_lines
 from experiments.isolation.phases import NOT, PAYS, UNKNOWN, foretold, verdict, word
 from experiments.isolation.stretches import LOGS, QUICK_STRETCHES
-from experiments.kit.log_study import offered_work
+from experiments.kit.log_study import offered_load_of
 from experiments.kit.papers import Options
 from netcosim.cli import main
 from netcosim.config.config import Config
@@ -88,7 +88,7 @@ def own_log(tmp_path: Path, *, between_s: float = 30.0) -> Config:
 def test_a_point_has_its_load_and_share(load: str, share: float, tmp_path: Path) -> None:
     context = run_context(config_at(own_log(tmp_path), load, share))
     jobs, topology = context.queues.jobs, context.queues.topology
-    offered = offered_work(jobs, topology.n_nodes)
+    offered = offered_load_of(jobs, topology.n_nodes)
     assert offered == pytest.approx(float("inf") if load == AT_ONCE else float(load))
     _, fraction = context.drawn
     assert (fraction[jobs.n_nodes > 1] == share).all()
